@@ -1,0 +1,91 @@
+// The result of a run, as results.json holds it (reports/schema/results.schema.json describes the file).
+// An interval that was not computed is absent, never zero; a number that is not finite is an error, never a value.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace replayeval::reports {
+
+inline constexpr int schema_version = 1;
+
+struct Metric {
+  double value = 0.0;
+  std::optional<double> low, high;  // interval of `confidence` of the workload, if computed
+  std::optional<std::int64_t> n;    // how many tokens, documents or items stand behind it
+};
+
+struct Delta {  // arm minus baseline, paired
+  double value = 0.0;
+  std::optional<double> low, high, p_value, confidence;
+  std::string method;  // e.g. "paired bootstrap over blocks", "paired t over blocks"
+};
+
+struct ArmResult {
+  std::map<std::string, Metric> metrics;  // e.g. perplexity, mean_log_likelihood
+  double seconds = 0.0;                   // wall time attributed to this arm's mixers, rings and states
+  double tokens_per_second = 0.0;
+};
+
+// One row of a perplexity delta by position: tokens whose position in their window lies in [begin, end).
+struct PositionBucket {
+  std::int64_t begin = 0, end = 0, n = 0;
+  std::map<std::string, Metric> perplexity;  // by arm
+  std::map<std::string, Delta> delta;        // by arm: of mean log-likelihood
+};
+
+// State error of one arm at one depth, layer and position, over all heads and sampled sequences.
+struct StateError {
+  std::string arm;
+  std::string depth;  // local | propagated | gold
+  std::int64_t layer = 0, position = 0;
+  double relative_frobenius = 0.0, max_abs = 0.0, cosine = 0.0;
+  double output_relative_error = 0.0;        // of the mixer output y at that position
+  std::vector<double> head_relative_frobenius;  // [num_heads]
+};
+
+struct StorageCount {  // of one arm and layer, summed over the workload
+  std::string arm;
+  std::int64_t layer = 0;
+  std::int64_t saturated = 0, subnormal = 0, non_finite = 0;
+};
+
+struct KernelTime {  // wall time of one kind of work
+  std::string arm;   // "" for work shared by all arms
+  std::string kernel;  // e.g. mamba2, conv, gated_norm, attention, dense, head, metrics
+  std::int64_t calls = 0;
+  double seconds = 0.0;
+};
+
+struct Workload {
+  std::string name;
+  std::string kind;     // perplexity | recall | task | state_error | generation | speed
+  nlohmann::json data;  // sources with hashes, context, stride, prompt, mode, tokens scored, documents
+  std::map<std::string, ArmResult> arms;
+  std::map<std::string, std::map<std::string, Delta>> deltas;      // arm -> metric -> delta
+  std::map<std::string, std::map<std::string, Metric>> divergence; // arm -> kl_mean, kl_max, kl_p99, same_top1, tie_share, dp_rms ...
+  std::vector<PositionBucket> positions;
+  std::vector<StateError> state_errors;
+  std::vector<StorageCount> storage_counts;
+  std::vector<KernelTime> kernel_times;
+  double seconds = 0.0;
+};
+
+struct Results {
+  nlohmann::json tool;         // {name, version, git, build}
+  nlohmann::json environment;  // {cpu, cores, gpu?, os, torch, date, ...}
+  nlohmann::json config;       // the config as run, defaults filled in
+  nlohmann::json checkpoint;   // {path, sha256, model_type, parameters, ...}
+  nlohmann::json numerics;     // every rounding point and choice by name
+  std::vector<nlohmann::json> arms;  // {name, executor, state_storage, ring_storage, buffer_len, route, flush, ...}
+  std::string baseline;
+  std::vector<Workload> workloads;
+};
+
+}  // namespace replayeval::reports
