@@ -1,0 +1,48 @@
+// A Hugging Face checkpoint folder: config.json and one or many memory-mapped safetensors shards.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace replayeval {
+
+// One line that names the file, the place in it and what was expected.
+class CheckpointError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A tensor inside a mapped shard; valid as long as the Checkpoint lives.
+struct TensorView {
+  std::string name;
+  std::string dtype;  // safetensors spelling: F32, BF16, F16, ...
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;  // row-major, little-endian
+  std::filesystem::path file;
+};
+
+class Checkpoint {
+ public:
+  // Maps every shard and checks headers: sizes, overlaps, bounds, the index against the shards. Throws CheckpointError.
+  static Checkpoint open(const std::filesystem::path& folder);
+
+  const std::filesystem::path& folder() const;
+  const nlohmann::json& config() const;                     // config.json; Infinity in both spellings is +inf
+  const std::map<std::string, TensorView>& tensors() const;
+  const TensorView& tensor(const std::string& name) const;  // throws CheckpointError if absent
+  std::string sha256() const;  // of config.json and all shards in name order, as results name the checkpoint
+
+ private:
+  struct Impl;
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace replayeval

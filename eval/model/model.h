@@ -1,0 +1,74 @@
+// A hybrid language model decoding under several arms at once: embeddings and dense layers run once over the stacked
+// rows of all arms, the mixers dispatch per arm (design: "Arms are stacked").
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "eval/checkpoint/checkpoint.h"
+#include "eval/executors/arm.h"
+#include "eval/executors/kernel_clock.h"
+#include "eval/executors/mamba2_executor.h"
+
+namespace replayeval {
+
+struct ModelOptions {
+  DeviceKind device = DeviceKind::cpu;
+  Dtype compute_dtype = Dtype::float32;  // of dense layers, mixer inputs and the convolution
+};
+
+// One row per decoded sequence: slots of all arms' caches, positions, KV. Opaque outside eval/model.
+class DecodeCache {
+ public:
+  virtual ~DecodeCache() = default;
+  virtual const std::vector<Arm>& arms() const = 0;
+  virtual std::int64_t slots() const = 0;
+  virtual std::int64_t capacity() const = 0;    // tokens per slot that the attention caches hold
+  virtual void reset() = 0;                     // all slots of all arms: empty sequences (storage counts are kept)
+  virtual std::int64_t position() const = 0;    // tokens decoded so far (the same for all slots)
+  // [layers of mixers] for one arm, in layer order: counts of odd stored values so far.
+  virtual std::vector<StorageCounts> storage_counts(std::size_t arm) const = 0;
+};
+
+// Sees each mixer's input, arm by arm, before the mixer runs. `mixer` counts state-space layers from 0.
+class MixerTap {
+ public:
+  virtual ~MixerTap() = default;
+  virtual void on_mixer(std::int64_t mixer, std::size_t arm, const at::Tensor& projected /* [B, T, projection] */) = 0;
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual const std::string& model_type() const = 0;
+  virtual std::int64_t vocab_size() const = 0;
+  virtual std::int64_t hidden_size() const = 0;
+  virtual std::int64_t max_positions() const = 0;
+  virtual std::int64_t parameter_count() const = 0;
+  virtual const ModelOptions& options() const = 0;
+  virtual const std::vector<Mamba2Mixer>& mixers() const = 0;       // in layer order
+  virtual const std::vector<std::int64_t>& mixer_layers() const = 0;  // layer index of each mixer
+
+  virtual std::unique_ptr<DecodeCache> make_cache(const std::vector<Arm>& arms, std::int64_t slots,
+                                                  std::int64_t capacity) const = 0;
+
+  // ids: [B, T] int64 on the CPU or the model's device, B == cache.slots(); appended to every slot of every arm.
+  // Returns the hidden states after the final norm, [arms, B, T, hidden_size], compute dtype.
+  // stepwise runs T one-token steps, teacher_forced one block. Throws std::invalid_argument on a token id outside the
+  // vocabulary (naming id, place and vocabulary size) or when capacity would be passed; std::runtime_error on CUDA failures.
+  virtual at::Tensor forward(const at::Tensor& ids, DecodeCache& cache, Mode mode, KernelClock* clock = nullptr,
+                             MixerTap* tap = nullptr) const = 0;
+
+  // hidden: [..., hidden_size] -> float32 logits [..., vocab_size].
+  virtual at::Tensor logits(const at::Tensor& hidden) const = 0;
+};
+
+// Throws CheckpointError (one line: file, place, expectation) on an unsupported model_type or config key, missing,
+// misshapen, or non-finite tensors.
+std::unique_ptr<Model> load_model(const Checkpoint& checkpoint, const ModelOptions& options);
+
+}  // namespace replayeval
