@@ -1,0 +1,17 @@
+// The Markdown report.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "reports/figures.h"
+#include "reports/results.h"
+
+namespace replayeval::reports {
+
+std::string markdown_report(const Results& results, const Figures& figures);
+
+// Draws the figures and writes folder/report.md (all or nothing). Throws ResultsError when the folder cannot be written.
+void write_markdown_report(const Results& results, const std::filesystem::path& folder);
+
+}  // namespace replayeval::reports
