@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "eval/atomic_file.h"
+#include "reports/atomic_file.h"
 
 namespace replayeval {
 namespace {
@@ -49,7 +49,7 @@ void write_array(const std::filesystem::path& path, std::string_view descriptor,
   }
   std::string bytes = header(descriptor, shape);
   bytes.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
-  write_file_atomically(path, bytes);
+  reports::write_file_atomically(path, bytes);
 }
 
 std::vector<std::int64_t> parse_shape(const std::string& text) {

@@ -10,7 +10,7 @@
 namespace replayeval {
 
 // Writes beside `path` and renames, so that a full disk or an interruption leaves no partial file.
-// Throws std::runtime_error naming the file when it cannot be written, std::invalid_argument when shape and size differ.
+// Throws reports::ResultsError naming the file when it cannot be written, std::invalid_argument when shape and size differ.
 void write_npy(const std::filesystem::path& path, const std::vector<std::int64_t>& shape, std::span<const float> values);
 void write_npy(const std::filesystem::path& path, const std::vector<std::int64_t>& shape, std::span<const double> values);
 void write_npy(const std::filesystem::path& path, const std::vector<std::int64_t>& shape,
