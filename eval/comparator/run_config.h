@@ -1,0 +1,107 @@
+// The configuration of a run, from YAML (configs/README.md describes every key). Strict: an unknown, repeated, missing
+// or misspelt key or a value out of range is an error that names file, line, column, key and expectation.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "datasets/text_source.h"
+#include "eval/executors/arm.h"
+#include "kernels/types.h"
+
+namespace replayeval {
+
+// One line: "configs/x.yaml:LINE:COL: key 'foo': expected ...".
+class ConfigError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What dt_min the Mamba-2 models take where published code and transformers disagree.
+enum class DtFloor : std::uint8_t { published, transformers };
+enum class Prompt : std::uint8_t { decode, prefill };
+enum class ErrorDepth : std::uint8_t { local, propagated, gold };
+std::string_view dt_floor_name(DtFloor floor);
+std::string_view prompt_name(Prompt prompt);
+std::string_view error_depth_name(ErrorDepth depth);
+std::string_view mode_name(Mode mode);
+
+// An arm as written: ring_storage absent means the run's compute dtype, which is known only with the checkpoint.
+struct ArmConfig {
+  Arm arm;
+  std::optional<Dtype> ring_storage;
+};
+
+struct SourceConfig {
+  datasets::TextSourceSpec text;
+  std::filesystem::path root;  // what text.path is relative to, for TextSource::open; empty after parse_run_config
+};
+
+struct StateErrorConfig {
+  std::int64_t sequences = 1;                // how many windows are sampled
+  std::vector<std::int64_t> positions;       // tokens decoded when the state is looked at; filled in from `count`
+  std::vector<ErrorDepth> depths;            // in the order local, propagated, gold
+};
+
+struct WorkloadConfig {
+  std::string name;
+  std::string kind = "perplexity";
+  std::vector<SourceConfig> sources;
+  std::int64_t context = 2048;
+  std::int64_t stride = 2048;                // tokens between window starts; default: context
+  bool bos = true;                           // windows begin with the tokenizer's BOS
+  std::optional<std::int64_t> max_tokens;    // scored tokens of the whole workload
+  std::optional<std::int64_t> batch;         // windows decoded at once; absent: chosen by the comparator ("auto")
+  std::int64_t block = 256;                  // tokens per teacher-forced call
+  Mode mode = Mode::teacher_forced;
+  Prompt prompt = Prompt::decode;
+  std::vector<std::int64_t> position_buckets;  // edges, ascending, the last one == context
+  std::optional<StateErrorConfig> state_error;
+};
+
+struct RunConfig {
+  std::filesystem::path file;               // as given, for messages
+  std::string name;
+  std::uint64_t seed = 0;
+  std::string checkpoint;                   // as written
+  std::filesystem::path checkpoint_folder;  // resolved; empty after parse_run_config
+  DeviceKind device = DeviceKind::cpu;
+  std::optional<Dtype> compute_dtype;       // absent: "auto"
+  DtFloor dt_floor = DtFloor::published;
+  std::string baseline;
+  double confidence = 0.95;
+  std::int64_t bootstrap_samples = 2000;
+  std::vector<ArmConfig> arms;
+  std::vector<WorkloadConfig> workloads;
+
+  std::size_t baseline_index() const;
+};
+
+// `text` is the YAML; `file` appears in messages. Looks at no files. Throws ConfigError.
+RunConfig parse_run_config(const std::string& text, const std::filesystem::path& file);
+
+// Reads `file`, then finds the checkpoint folder and the root of each source: relative paths are looked up in the config
+// file's folder first, then in the working directory. Throws ConfigError also when something is in neither.
+RunConfig load_run_config(const std::filesystem::path& file);
+
+// "auto": float32 on the CPU, the checkpoint's type on CUDA.
+Dtype compute_dtype_of(const RunConfig& config, Dtype checkpoint_dtype);
+
+// Arms ready to run. Throws std::invalid_argument as validate(Arm) does.
+std::vector<Arm> arms_of(const RunConfig& config, Dtype compute_dtype);
+
+// The config with every default filled in, as results.json holds it; paths as written.
+nlohmann::json to_json(const RunConfig& config);
+
+// SHA-256 (hex) of to_json() in canonical form, without what changes no number: the run's name. Device, batch and block
+// count. Two runs may share a result folder if and only if their identities are equal.
+std::string config_identity(const RunConfig& config);
+
+}  // namespace replayeval
