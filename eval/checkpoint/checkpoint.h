@@ -38,7 +38,9 @@ class Checkpoint {
   const nlohmann::json& config() const;                     // config.json; Infinity in both spellings is +inf
   const std::map<std::string, TensorView>& tensors() const;
   const TensorView& tensor(const std::string& name) const;  // throws CheckpointError if absent
-  std::string sha256() const;  // of config.json and all shards in name order, as results name the checkpoint
+  // Of the bytes of config.json and all shards in name order, one behind the other, as results name the checkpoint:
+  // `cat config.json *.safetensors | sha256sum` prints the same.
+  std::string sha256() const;
 
  private:
   struct Impl;

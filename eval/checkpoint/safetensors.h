@@ -1,0 +1,21 @@
+// One safetensors file: an 8-byte little-endian header length, a JSON header, then the tensors' bytes.
+// Format: https://github.com/huggingface/safetensors#format
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "eval/checkpoint/checkpoint.h"
+#include "eval/checkpoint/mapped_file.h"
+
+namespace replayeval {
+
+// Bytes of one element of a safetensors type ("F32", "BF16", ...); nullopt for a type that the format does not know.
+std::optional<std::size_t> safetensors_dtype_size(std::string_view dtype);
+
+// Reads and checks the header: its length, each entry's type, shape and offsets, and that the entries tile the data
+// section with neither gap nor overlap. Views point into `mapped`. Throws CheckpointError.
+std::vector<TensorView> read_safetensors(const MappedFile& mapped, const std::filesystem::path& file);
+
+}  // namespace replayeval
