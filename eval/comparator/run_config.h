@@ -14,6 +14,7 @@
 
 #include "datasets/text_source.h"
 #include "eval/executors/arm.h"
+#include "eval/model/dt_floor.h"
 #include "kernels/types.h"
 
 namespace replayeval {
@@ -24,8 +25,6 @@ class ConfigError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What dt_min the Mamba-2 models take where published code and transformers disagree.
-enum class DtFloor : std::uint8_t { published, transformers };
 enum class Prompt : std::uint8_t { decode, prefill };
 enum class ErrorDepth : std::uint8_t { local, propagated, gold };
 std::string_view dt_floor_name(DtFloor floor);

@@ -12,12 +12,14 @@
 #include "eval/executors/arm.h"
 #include "eval/executors/kernel_clock.h"
 #include "eval/executors/mamba2_executor.h"
+#include "eval/model/dt_floor.h"
 
 namespace replayeval {
 
 struct ModelOptions {
   DeviceKind device = DeviceKind::cpu;
   Dtype compute_dtype = Dtype::float32;  // of dense layers, mixer inputs and the convolution
+  DtFloor dt_floor = DtFloor::published;
 };
 
 // One row per decoded sequence: slots of all arms' caches, positions, KV. Opaque outside eval/model.
