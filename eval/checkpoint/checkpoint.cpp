@@ -3,10 +3,10 @@
 #include <set>
 #include <utility>
 
+#include "datasets/sha256.h"
 #include "eval/checkpoint/json_text.h"
 #include "eval/checkpoint/mapped_file.h"
 #include "eval/checkpoint/safetensors.h"
-#include "eval/checkpoint/sha256.h"
 
 namespace replayeval {
 
@@ -122,9 +122,9 @@ const TensorView& Checkpoint::tensor(const std::string& name) const {
 }
 
 std::string Checkpoint::sha256() const {
-  Sha256 digest;
-  digest.add(MappedFile(impl_->folder / "config.json").bytes());
-  for (const auto& [file, mapped] : impl_->shards) digest.add(mapped.bytes());
+  datasets::Sha256 digest;
+  digest.update(MappedFile(impl_->folder / "config.json").bytes());
+  for (const auto& [file, mapped] : impl_->shards) digest.update(mapped.bytes());
   return digest.hex();
 }
 
