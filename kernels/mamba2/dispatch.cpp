@@ -1,0 +1,74 @@
+// The public functions: check, then hand to the device's implementation.
+#include "kernels/mamba2/arguments.h"
+#include "kernels/mamba2/backends.h"
+
+namespace replayeval::mamba2 {
+namespace {
+
+// check_device() has let a cuda device through only where the CUDA kernels are in the build.
+template <class OnCpu, class OnCuda>
+void run_on(const Device& device, [[maybe_unused]] const OnCpu& on_cpu, [[maybe_unused]] const OnCuda& on_cuda) {
+#ifdef REPLAYEVAL_HAS_CUDA
+  if (device.kind == DeviceKind::cuda) return on_cuda();
+#endif
+  if (device.kind == DeviceKind::cpu) on_cpu();
+}
+
+#ifdef REPLAYEVAL_HAS_CUDA
+#define REPLAYEVAL_ON_CUDA(call) [&] { cuda::call; }
+#else
+#define REPLAYEVAL_ON_CUDA(call) [] {}
+#endif
+
+}  // namespace
+
+void exact(const Device& device, const Shape& shape, const Block& block, const Inputs& in, const Parameters& parameters,
+           const State& state, const Output& out) {
+  check_device(device, "exact");
+  check_exact(device, shape, block, in, parameters, state, out);
+  run_on(
+      device, [&] { cpu::exact(shape, block, in, parameters, state, out); },
+      REPLAYEVAL_ON_CUDA(exact(device.stream, shape, block, in, parameters, state, out)));
+}
+
+void replay(const Device& device, const Shape& shape, const ReplayForm& form, const Block& block, const Inputs& in,
+            const Parameters& parameters, const State& state, const Ring& ring, const Output& out) {
+  check_device(device, "replay");
+  check_replay(device, shape, form, block, in, parameters, state, ring, out);
+  run_on(
+      device, [&] { cpu::replay(shape, form, block, in, parameters, state, ring, out); },
+      REPLAYEVAL_ON_CUDA(replay(device.stream, shape, form, block, in, parameters, state, ring, out)));
+}
+
+void advance_cursors(const Device& device, const Block& block, std::int64_t buffer_len, std::int32_t* cursor) {
+  check_device(device, "advance_cursors");
+  check_advance_cursors(block, buffer_len, cursor);
+  run_on(
+      device, [&] { cpu::advance_cursors(block, buffer_len, cursor); },
+      REPLAYEVAL_ON_CUDA(advance_cursors(device.stream, block, buffer_len, cursor)));
+}
+
+void reconstruct(const Device& device, const Shape& shape, const ReplayForm& form, const Block& block,
+                 const Parameters& parameters, const State& state, const Ring& ring, float* state_out) {
+  check_device(device, "reconstruct");
+  check_reconstruct(device, shape, form, block, parameters, state, ring, state_out);
+  run_on(
+      device, [&] { cpu::reconstruct(shape, form, block, parameters, state, ring, state_out); },
+      REPLAYEVAL_ON_CUDA(reconstruct(device.stream, shape, form, block, parameters, state, ring, state_out)));
+}
+
+void causal_conv(const Device& device, const Block& block, const Conv& conv) {
+  check_device(device, "causal_conv");
+  check_conv(device, block, conv);
+  run_on(
+      device, [&] { cpu::causal_conv(block, conv); }, REPLAYEVAL_ON_CUDA(causal_conv(device.stream, block, conv)));
+}
+
+void gated_norm(const Device& device, const GatedNorm& norm) {
+  check_device(device, "gated_norm");
+  check_gated_norm(norm);
+  run_on(
+      device, [&] { cpu::gated_norm(norm); }, REPLAYEVAL_ON_CUDA(gated_norm(device.stream, norm)));
+}
+
+}  // namespace replayeval::mamba2
