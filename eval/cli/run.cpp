@@ -1,0 +1,65 @@
+#include "eval/cli/run.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "eval/comparator/interrupt.h"
+#include "eval/comparator/run.h"
+#include "reports/results_io.h"
+#include "reports/table.h"
+
+namespace replayeval {
+namespace {
+
+struct Options {
+  std::string config, device, output, only;
+  bool overwrite = false, json = false, quiet = false;
+};
+
+RunRequest request_of(const Options& options) {
+  RunRequest request;
+  request.config = options.config;
+  if (!options.device.empty()) request.device = options.device == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
+  if (!options.output.empty()) request.output = options.output;
+  if (!options.only.empty()) request.only = options.only;
+  request.overwrite = options.overwrite;
+  request.quiet = options.quiet;
+  return request;
+}
+
+void run_command(const Options& options) {
+  install_interrupt_handler();
+  const RunOutcome outcome = run(request_of(options));
+  if (options.json) {
+    fmt::print("{}\n", reports::to_json(outcome.results).dump(2));
+  } else {
+    fmt::print("{}", reports::summary_table(outcome.results, reports::table_options_for(stdout)));
+  }
+  if (options.quiet) return;
+  fmt::print(stderr, "\n{}{}\n  report   {}\n  results  {}\n",
+             outcome.was_complete ? "Already complete: " : "Written to ", outcome.folder.string(),
+             (outcome.folder / "report.md").string(), (outcome.folder / "results.json").string());
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("run", "Compare all arms of a config on all of its workloads");
+  command->add_option("config", options->config, "The run's YAML file (configs/README.md describes it)")->required();
+  command->add_option("--device", options->device, "cpu or cuda, instead of the config's")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command->add_option("--output", options->output, "Result folder (default: results/NAME)");
+  command->add_option("--only", options->only, "Run this workload alone; the others can follow later");
+  command->add_flag("--overwrite", options->overwrite, "Discard what another run left in the result folder");
+  command->add_flag("--json", options->json, "Print results.json on stdout instead of the table");
+  command->add_flag("--quiet", options->quiet, "No progress on stderr");
+  command->footer("Interrupted runs go on where they stopped when the same command is given again.");
+  command->callback([options] { run_command(*options); });
+}
+
+}  // namespace replayeval

@@ -1,0 +1,162 @@
+#include "eval/comparator/perplexity.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "eval/comparator/interrupt.h"
+#include "eval/comparator/perplexity_pass.h"
+#include "eval/comparator/perplexity_summary.h"
+#include "eval/comparator/progress.h"
+#include "eval/comparator/state_probe.h"
+#include "eval/comparator/window_batches.h"
+
+namespace replayeval {
+namespace {
+
+// Rows of a dense product that keep each device busy; more would only take memory.
+constexpr std::int64_t cpu_rows = 2048;
+constexpr std::int64_t cuda_rows = 32768;
+
+std::int64_t batch_of(const RunContext& context, const WorkloadConfig& workload) {
+  if (workload.batch) return *workload.batch;
+  const std::int64_t rows = context.model.options().device == DeviceKind::cuda ? cuda_rows : cpu_rows;
+  const auto arms = static_cast<std::int64_t>(context.arms.size());
+  return std::max<std::int64_t>(1, rows / (std::min(workload.block, workload.context) * arms));
+}
+
+void add_costs(Shard& totals, const Shard& shard) {
+  totals.decoded_tokens += shard.decoded_tokens;
+  totals.seconds += shard.seconds;
+  for (const KernelSeconds& entry : shard.kernel_seconds) {
+    const auto same = std::find_if(totals.kernel_seconds.begin(), totals.kernel_seconds.end(), [&](const auto& total) {
+      return total.arm == entry.arm && total.kernel == entry.kernel;
+    });
+    if (same == totals.kernel_seconds.end()) {
+      totals.kernel_seconds.push_back(entry);
+    } else {
+      same->calls += entry.calls;
+      same->seconds += entry.seconds;
+    }
+  }
+  if (totals.storage_counts.empty()) {
+    totals.storage_counts = shard.storage_counts;
+    return;
+  }
+  for (std::size_t arm = 0; arm < totals.storage_counts.size(); ++arm) {
+    for (std::size_t mixer = 0; mixer < totals.storage_counts[arm].size(); ++mixer) {
+      StorageCounts& total = totals.storage_counts[arm][mixer];
+      total.saturated += shard.storage_counts[arm][mixer].saturated;
+      total.subnormal += shard.storage_counts[arm][mixer].subnormal;
+      total.non_finite += shard.storage_counts[arm][mixer].non_finite;
+    }
+  }
+}
+
+// All shards, computed or read back, as one; its tokens in text order.
+Shard run_shards(const RunContext& context, const WorkloadConfig& workload, datasets::WindowReader& reader,
+                 const std::filesystem::path& folder) {
+  PerplexityPass pass(context, workload);
+  WindowBatches batches(reader, workload.context, batch_of(context, workload));
+  Progress progress(workload.name, reader.count().scored, 0, context.quiet);
+  Shard totals;
+  for (std::int64_t index = 0; auto windows = batches.next(); ++index) {
+    Shard shard;
+    if (has_shard(folder, index)) {
+      shard = load_shard(folder, index, context.arms.size());
+    } else {
+      if (interrupt_requested()) throw Interrupted("stopped; the same command goes on from here");
+      shard = pass.run(*windows);
+      save_shard(folder, index, shard);
+    }
+    progress.add(static_cast<std::int64_t>(shard.tokens.size()));
+    add_costs(totals, shard);
+    totals.tokens.append(std::move(shard.tokens));
+  }
+  progress.finish();
+  totals.tokens.sort_by_text();
+  return totals;
+}
+
+// The windows whose states are probed: the first full-length one of each document in turn, so that several texts speak;
+// then, if more are wanted, the documents' later ones.
+std::vector<datasets::Window> probe_windows(datasets::WindowReader& reader, std::int64_t count, std::int64_t length) {
+  std::map<std::pair<std::int64_t, std::int64_t>, datasets::Window> candidates;  // (turn, document)
+  std::map<std::int64_t, std::int64_t> turns;
+  reader.rewind();
+  while (std::optional<datasets::Window> window = reader.next()) {
+    if (window->input_count() < length) continue;
+    const std::int64_t turn = turns[window->document]++;
+    candidates.emplace(std::pair(turn, window->document), *std::move(window));
+    if (static_cast<std::int64_t>(candidates.size()) > count) candidates.erase(std::prev(candidates.end()));
+  }
+  std::vector<datasets::Window> windows;
+  for (auto& [key, window] : candidates) windows.push_back(std::move(window));
+  return windows;
+}
+
+void probe(const RunContext& context, const WorkloadConfig& workload, datasets::WindowReader& reader,
+           reports::Workload& result) {
+  const StateErrorConfig& config = *workload.state_error;
+  const std::vector<datasets::Window> windows = probe_windows(reader, config.sequences, config.positions.back());
+  if (windows.empty()) {
+    throw std::runtime_error(fmt::format("workload '{}': no window is as long as the last state_error position, {}",
+                                         workload.name, config.positions.back()));
+  }
+  StateProbe states(context.model, context.arms, context.baseline, config.positions, config.depths);
+  Progress progress(workload.name + ", state error", static_cast<std::int64_t>(windows.size()), 0, context.quiet);
+  for (const datasets::Window& window : windows) {
+    if (interrupt_requested()) throw Interrupted("stopped; the same command goes on from here");
+    std::vector<std::int64_t> ids(window.tokens.begin(), window.tokens.end() - 1);
+    states.add(at::from_blob(ids.data(), {1, static_cast<std::int64_t>(ids.size())}, at::kLong));
+    progress.add(1);
+  }
+  progress.finish();
+  result.state_errors = states.rows();
+  result.data["state_error_sequences"] = windows.size();
+}
+
+}  // namespace
+
+datasets::WindowReader open_windows(const WorkloadConfig& workload,
+                                    std::shared_ptr<const datasets::Tokenizer> tokenizer) {
+  std::vector<datasets::TextSource> sources;
+  for (const SourceConfig& source : workload.sources) {
+    sources.push_back(datasets::TextSource::open(source.text, source.root));
+  }
+  datasets::WindowOptions options;
+  options.context = workload.context;
+  options.stride = workload.stride;
+  if (workload.bos) options.bos = tokenizer->bos_id();
+  options.max_tokens = workload.max_tokens.value_or(0);
+  return {std::move(sources), std::move(tokenizer), options};
+}
+
+reports::Workload run_perplexity(const RunContext& context, const WorkloadConfig& workload,
+                                 const WorkloadFolders& folders) {
+  datasets::WindowReader reader = open_windows(workload, context.tokenizer);
+  const Shard totals = run_shards(context, workload, reader, folders.shards);
+  if (totals.tokens.size() == 0) {
+    throw std::runtime_error(fmt::format("workload '{}': its sources hold nothing to score", workload.name));
+  }
+  reports::Workload result;
+  result.name = workload.name;
+  result.kind = workload.kind;
+  result.data = reader.describe();
+  result.data["mode"] = mode_name(workload.mode);
+  result.data["prompt"] = prompt_name(workload.prompt);
+  result.data["tokens_scored"] = totals.tokens.size();
+  result.data["tokens_decoded"] = totals.decoded_tokens;
+  result.data["documents"] = reader.documents().size();
+  write_token_files(context, workload.name, totals.tokens, reader.documents(), folders.tokens);
+  summarise_tokens(context, workload, totals.tokens, result);
+  summarise_costs(context, totals, result);
+  if (workload.state_error) probe(context, workload, reader, result);
+  return result;
+}
+
+}  // namespace replayeval

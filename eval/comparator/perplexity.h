@@ -1,0 +1,41 @@
+// The perplexity workload: all arms predict the same text, token by token through the decode recurrence, and every
+// prediction is compared with the baseline's (design: "The recurrences", "Statistics").
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "datasets/tokenizer.h"
+#include "datasets/windows.h"
+#include "eval/comparator/run_config.h"
+#include "eval/comparator/token_records.h"
+#include "eval/model/model.h"
+#include "reports/results.h"
+
+namespace replayeval {
+
+// What a workload runs with; all of it outlives the workload.
+struct RunContext {
+  const RunConfig& config;
+  const Model& model;
+  std::shared_ptr<const datasets::Tokenizer> tokenizer;
+  std::vector<Arm> arms;
+  std::size_t baseline = 0;
+  bool quiet = false;  // no progress on stderr
+};
+
+// Where it leaves its work: shards while it runs, per-token arrays at the end.
+struct WorkloadFolders {
+  std::filesystem::path shards, tokens;
+};
+
+// Opens and checks the workload's texts. Throws datasets::DataError.
+datasets::WindowReader open_windows(const WorkloadConfig& workload, std::shared_ptr<const datasets::Tokenizer> tokenizer);
+
+// Goes on after the shards that an earlier run left; with the same build and machine the numbers are those of an
+// undisturbed run. Throws Interrupted at a shard boundary when asked to stop, std::runtime_error naming document and
+// place on logits that are not finite, and when there is nothing to score.
+reports::Workload run_perplexity(const RunContext& context, const WorkloadConfig& workload,
+                                 const WorkloadFolders& folders);
+
+}  // namespace replayeval

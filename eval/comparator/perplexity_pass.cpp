@@ -1,0 +1,133 @@
+#include "eval/comparator/perplexity_pass.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <utility>
+
+namespace replayeval {
+namespace {
+
+constexpr std::int64_t logits_bytes = std::int64_t{96} << 20;  // of all arms, at once
+
+at::Tensor ids_of(const std::vector<datasets::Window>& windows) {
+  const std::int64_t length = windows.front().input_count();
+  at::Tensor ids = at::empty({static_cast<std::int64_t>(windows.size()), length}, at::kLong);
+  auto* at = ids.mutable_data_ptr<std::int64_t>();
+  for (const datasets::Window& window : windows) at = std::copy_n(window.tokens.begin(), length, at);
+  return ids;
+}
+
+std::vector<std::string> names_of(const std::vector<Arm>& arms) {
+  std::vector<std::string> names;
+  for (const Arm& arm : arms) names.push_back(arm.name);
+  return names;
+}
+
+// Rows of `hidden` whose predictions count, and their tokens' entries in the shard.
+std::vector<std::int64_t> scored_rows(const std::vector<datasets::Window>& windows, std::int64_t begin,
+                                      std::int64_t tokens, TokenRecords& records) {
+  std::vector<std::int64_t> rows;
+  for (std::size_t w = 0; w < windows.size(); ++w) {
+    const datasets::Window& window = windows[w];
+    for (std::int64_t t = std::max(begin, window.first_scored - 1); t < begin + tokens; ++t) {
+      rows.push_back(static_cast<std::int64_t>(w) * tokens + t - begin);
+      records.document.push_back(window.document);
+      records.position.push_back(window.offset + t + 1);
+      records.window_position.push_back(t + 1);
+      records.target.push_back(window.tokens[static_cast<std::size_t>(t + 1)]);
+    }
+  }
+  return rows;
+}
+
+std::vector<std::vector<StorageCounts>> counts_of(const DecodeCache& cache) {
+  std::vector<std::vector<StorageCounts>> counts;
+  for (std::size_t arm = 0; arm < cache.arms().size(); ++arm) counts.push_back(cache.storage_counts(arm));
+  return counts;
+}
+
+std::vector<std::vector<StorageCounts>> since(std::vector<std::vector<StorageCounts>> now,
+                                              const std::vector<std::vector<StorageCounts>>& before) {
+  for (std::size_t arm = 0; arm < now.size(); ++arm) {
+    for (std::size_t mixer = 0; mixer < now[arm].size(); ++mixer) {
+      now[arm][mixer].saturated -= before[arm][mixer].saturated;
+      now[arm][mixer].subnormal -= before[arm][mixer].subnormal;
+      now[arm][mixer].non_finite -= before[arm][mixer].non_finite;
+    }
+  }
+  return now;
+}
+
+}  // namespace
+
+PerplexityPass::PerplexityPass(const RunContext& context, const WorkloadConfig& workload)
+    : context_(context), workload_(workload) {
+  const std::int64_t row_bytes =
+      static_cast<std::int64_t>(context.arms.size() * sizeof(float)) * context.model.vocab_size();
+  rows_per_chunk_ = std::max<std::int64_t>(1, logits_bytes / row_bytes);
+}
+
+DecodeCache& PerplexityPass::cache_for(std::int64_t slots) {
+  if (!cache_ || cache_->slots() != slots) {
+    cache_.reset();  // the old one's memory goes first
+    cache_ = context_.model.make_cache(context_.arms, slots, workload_.context);
+  }
+  cache_->reset();
+  return *cache_;
+}
+
+Shard PerplexityPass::run(const std::vector<datasets::Window>& windows) {
+  const auto start = std::chrono::steady_clock::now();
+  const at::Tensor ids = ids_of(windows);
+  DecodeCache& cache = cache_for(ids.size(0));
+  const auto counts_before = counts_of(cache);
+  KernelClock clock(context_.model.options().device);
+  metrics::DivergenceAccumulator scores(names_of(context_.arms), context_.baseline,
+                                        context_.model.options().compute_dtype);
+  Shard shard;
+  for (std::int64_t begin = 0; begin < ids.size(1); begin += workload_.block) {
+    const std::int64_t tokens = std::min(workload_.block, ids.size(1) - begin);
+    const at::Tensor hidden =
+        context_.model.forward(ids.narrow(1, begin, tokens), cache, workload_.mode, &clock);
+    score(hidden, windows, begin, scores, shard, clock);
+  }
+  for (std::size_t arm = 0; arm < context_.arms.size(); ++arm) shard.tokens.arms.push_back(scores.tokens(arm));
+  shard.decoded_tokens = ids.numel();
+  shard.kernel_seconds = clock.totals();
+  shard.storage_counts = since(counts_of(cache), counts_before);
+  shard.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return shard;
+}
+
+void PerplexityPass::score(const at::Tensor& hidden, const std::vector<datasets::Window>& windows, std::int64_t begin,
+                           metrics::DivergenceAccumulator& scores, Shard& shard, KernelClock& clock) const {
+  const std::size_t first_token = shard.tokens.size();
+  std::vector<std::int64_t> rows = scored_rows(windows, begin, hidden.size(2), shard.tokens);
+  if (rows.empty()) return;
+  const auto count = static_cast<std::int64_t>(rows.size());
+  const at::Tensor index = at::from_blob(rows.data(), {count}, at::kLong).to(hidden.device());
+  const at::Tensor targets = at::from_blob(shard.tokens.target.data() + first_token, {count}, at::kLong);
+  const at::Tensor flat = hidden.flatten(1, 2);
+  for (std::int64_t row = 0; row < count; row += rows_per_chunk_) {
+    const std::int64_t chunk = std::min(rows_per_chunk_, count - row);
+    at::Tensor logits;
+    {
+      const KernelClock::Scope scope(&clock, "", "head");
+      logits = context_.model.logits(flat.index_select(1, index.narrow(0, row, chunk)));
+    }
+    const KernelClock::Scope scope(&clock, "", "metrics");
+    try {
+      scores.add(logits, targets.narrow(0, row, chunk));
+    } catch (const std::runtime_error& error) {
+      const auto token = first_token + static_cast<std::size_t>(row);
+      throw std::runtime_error(fmt::format("workload '{}', document {}, predictions from token {} on: {}", workload_.name,
+                                           shard.tokens.document[token], shard.tokens.position[token], error.what()));
+    }
+  }
+}
+
+}  // namespace replayeval

@@ -1,0 +1,148 @@
+#include "eval/comparator/perplexity_summary.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "eval/metrics/statistics.h"
+#include "eval/npy.h"
+#include "reports/atomic_file.h"
+#include "reports/metric_names.h"
+
+namespace replayeval {
+namespace {
+
+namespace names = reports::names;
+
+// Work that measures instead of decoding: it has no part in an arm's speed.
+constexpr const char* measuring_kernel = "metrics";
+
+reports::Metric metric_of(const metrics::Estimate& estimate) {
+  reports::Metric metric;
+  metric.value = estimate.value;
+  metric.n = estimate.n;
+  if (estimate.interval) {
+    metric.low = estimate.interval->low;
+    metric.high = estimate.interval->high;
+  }
+  return metric;
+}
+
+reports::Delta delta_of(const metrics::Estimate& estimate) {
+  reports::Delta delta;
+  delta.value = estimate.value;
+  delta.p_value = estimate.p_value;
+  delta.method = estimate.method;
+  if (estimate.interval) {
+    delta.low = estimate.interval->low;
+    delta.high = estimate.interval->high;
+    delta.confidence = estimate.confidence;
+  }
+  return delta;
+}
+
+metrics::IntervalOptions interval_options(const RunConfig& config) {
+  metrics::IntervalOptions options;
+  options.confidence = config.confidence;
+  options.bootstrap_samples = config.bootstrap_samples;
+  options.seed = config.seed;
+  return options;
+}
+
+void add_positions(const RunContext& context, const WorkloadConfig& workload, const TokenRecords& records,
+                   const metrics::IntervalOptions& options, reports::Workload& result) {
+  const auto& baseline = records.arms[context.baseline].log_prob;
+  std::map<std::int64_t, reports::PositionBucket> buckets;
+  for (std::size_t arm = 0; arm < context.arms.size(); ++arm) {
+    const auto rows = metrics::delta_by_position(baseline, records.arms[arm].log_prob, records.document,
+                                                 records.window_position, workload.position_buckets, options);
+    for (const metrics::BucketDelta& row : rows) {
+      reports::PositionBucket& bucket = buckets[row.begin];
+      bucket.begin = row.begin;
+      bucket.end = row.end;
+      bucket.n = row.n;
+      bucket.perplexity[context.arms[arm].name].value = row.arm_perplexity;
+      if (arm != context.baseline) bucket.delta[context.arms[arm].name] = delta_of(row.delta.bootstrap);
+    }
+  }
+  for (auto& [begin, bucket] : buckets) result.positions.push_back(std::move(bucket));
+}
+
+}  // namespace
+
+void summarise_tokens(const RunContext& context, const WorkloadConfig& workload, const TokenRecords& records,
+                      reports::Workload& result) {
+  const metrics::IntervalOptions options = interval_options(context.config);
+  const metrics::TokenDivergence& baseline = records.arms[context.baseline];
+  for (std::size_t a = 0; a < context.arms.size(); ++a) {
+    const std::string& name = context.arms[a].name;
+    const metrics::TokenDivergence& arm = records.arms[a];
+    auto& measured = result.arms[name].metrics;
+    measured[names::perplexity] = metric_of(metrics::perplexity(arm.log_prob, records.document, options));
+    measured[names::mean_log_likelihood] = metric_of(metrics::clustered_t(arm.log_prob, records.document, options));
+    if (a == context.baseline) continue;
+    const metrics::MeanEstimate delta = metrics::paired_delta(baseline.log_prob, arm.log_prob, records.document, options);
+    auto& deltas = result.deltas[name];
+    deltas[names::delta_log_likelihood] = delta_of(delta.bootstrap);
+    deltas[names::delta_log_likelihood_t] = delta_of(delta.t);
+    deltas[names::perplexity_ratio] = delta_of(metrics::relative_perplexity_delta(delta.bootstrap));
+    deltas[names::perplexity_ratio_t] = delta_of(metrics::relative_perplexity_delta(delta.t));
+    for (const auto& [metric, estimate] : metrics::summary(arm, baseline, records.document, options)) {
+      result.divergence[name][metric] = metric_of(estimate);
+    }
+  }
+  add_positions(context, workload, records, options, result);
+}
+
+void summarise_costs(const RunContext& context, const Shard& totals, reports::Workload& result) {
+  std::map<std::string, double> seconds;
+  for (const KernelSeconds& entry : totals.kernel_seconds) {
+    if (entry.kernel != measuring_kernel) seconds[entry.arm] += entry.seconds;
+    result.kernel_times.push_back({entry.arm, entry.kernel, entry.calls, entry.seconds});
+  }
+  const double share = seconds[""] / static_cast<double>(context.arms.size());
+  for (const Arm& arm : context.arms) {
+    reports::ArmResult& speed = result.arms[arm.name];
+    speed.seconds = seconds[arm.name];
+    speed.tokens_per_second = static_cast<double>(totals.decoded_tokens) / (seconds[arm.name] + share);
+  }
+  for (std::size_t arm = 0; arm < context.arms.size(); ++arm) {
+    for (std::size_t mixer = 0; mixer < totals.storage_counts[arm].size(); ++mixer) {
+      const StorageCounts& counts = totals.storage_counts[arm][mixer];
+      result.storage_counts.push_back({context.arms[arm].name, context.model.mixer_layers()[mixer],
+                                       static_cast<std::int64_t>(counts.saturated),
+                                       static_cast<std::int64_t>(counts.subnormal),
+                                       static_cast<std::int64_t>(counts.non_finite)});
+    }
+  }
+  result.seconds = totals.seconds;
+}
+
+void write_token_files(const RunContext& context, const std::string& workload, const TokenRecords& records,
+                       const std::vector<datasets::DocumentInfo>& documents, const std::filesystem::path& folder) {
+  const auto count = static_cast<std::int64_t>(records.size());
+  std::vector<std::int64_t> index;
+  index.reserve(records.size() * 4);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    index.insert(index.end(), {records.document[i], records.position[i], records.window_position[i], records.target[i]});
+  }
+  write_npy(folder / (workload + ".index.npy"), {count, 4}, std::span<const std::int64_t>(index));
+  for (std::size_t arm = 0; arm < context.arms.size(); ++arm) {
+    const std::string stem = workload + "." + context.arms[arm].name;
+    write_npy(folder / (stem + ".npy"), {count}, std::span<const double>(records.arms[arm].log_prob));
+    write_npy(folder / (stem + ".kl.npy"), {count}, std::span<const float>(records.arms[arm].kl));
+  }
+  nlohmann::json list = nlohmann::json::array();
+  for (const datasets::DocumentInfo& document : documents) {
+    list.push_back({{"source", document.source},
+                    {"id", document.id},
+                    {"bytes", document.bytes},
+                    {"tokens", document.tokens},
+                    {"scored", document.scored}});
+  }
+  reports::write_file_atomically(folder / (workload + ".documents.json"), list.dump(1) + "\n");
+}
+
+}  // namespace replayeval

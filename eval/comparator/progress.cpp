@@ -1,0 +1,75 @@
+#include "eval/comparator/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace replayeval {
+namespace {
+
+constexpr auto terminal_interval = std::chrono::milliseconds(200);
+constexpr auto plain_interval = std::chrono::seconds(10);  // a log should show life without filling up
+constexpr int bar_width = 28;
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  return whole < 3600 ? fmt::format("{}:{:02}", whole / 60, whole % 60)
+                      : fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+}  // namespace
+
+Progress::Progress(std::string title, std::int64_t total, std::int64_t already, bool quiet)
+    : title_(std::move(title)),
+      total_(std::max<std::int64_t>(total, 1)),
+      already_(already),
+      done_(already),
+      quiet_(quiet),
+      terminal_(::isatty(STDERR_FILENO) == 1),
+      begin_(Clock::now()),
+      last_draw_(begin_) {
+  draw(false);
+}
+
+Progress::~Progress() {
+  if (!finished_ && terminal_ && !quiet_) fmt::print(stderr, "\n");
+}
+
+void Progress::add(std::int64_t units) {
+  done_ += units;
+  const auto now = Clock::now();
+  if (now - last_draw_ < (terminal_ ? Clock::duration(terminal_interval) : Clock::duration(plain_interval))) return;
+  last_draw_ = now;
+  draw(false);
+}
+
+void Progress::finish() {
+  if (finished_) return;
+  finished_ = true;
+  draw(true);
+}
+
+void Progress::draw(bool final) {
+  if (quiet_) return;
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+  const double share = std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
+  const std::int64_t fresh = done_ - already_;
+  std::string tail;
+  if (final) {
+    tail = fmt::format("in {}", clock_text(seconds));
+  } else if (fresh > 0 && seconds > 0) {
+    tail = fmt::format("{} left", clock_text(seconds * static_cast<double>(total_ - done_) / static_cast<double>(fresh)));
+  }
+  if (terminal_) {
+    const int full = static_cast<int>(share * bar_width);
+    fmt::print(stderr, "\r\x1b[K{} [{}{}] {:3.0f} %  {}{}", title_, std::string(static_cast<std::size_t>(full), '#'),
+               std::string(static_cast<std::size_t>(bar_width - full), '.'), 100 * share, tail, final ? "\n" : "");
+  } else {
+    fmt::print(stderr, "{}: {:.0f} % {}\n", title_, 100 * share, tail);
+  }
+  std::fflush(stderr);
+}
+
+}  // namespace replayeval

@@ -1,0 +1,32 @@
+// Progress of long work on stderr: a bar on a terminal, a plain line now and then elsewhere.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace replayeval {
+
+class Progress {
+ public:
+  // total: units of work (tokens); already: units that an earlier run has done.
+  Progress(std::string title, std::int64_t total, std::int64_t already, bool quiet);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void add(std::int64_t units);
+  void finish();
+
+ private:
+  void draw(bool final);
+
+  using Clock = std::chrono::steady_clock;
+  std::string title_;
+  std::int64_t total_, already_, done_;
+  bool quiet_, terminal_;
+  bool finished_ = false;
+  Clock::time_point begin_, last_draw_;
+};
+
+}  // namespace replayeval

@@ -1,0 +1,152 @@
+#include "eval/comparator/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "eval/checkpoint/checkpoint.h"
+#include "eval/comparator/environment.h"
+#include "eval/comparator/perplexity.h"
+#include "eval/comparator/result_folder.h"
+#include "eval/comparator/run_config.h"
+#include "eval/model/model.h"
+#include "reports/markdown.h"
+#include "reports/results_io.h"
+
+namespace replayeval {
+namespace {
+
+using nlohmann::json;
+
+// The type most of the weights are stored in, if it is one that can be computed in.
+Dtype checkpoint_dtype(const Checkpoint& checkpoint) {
+  std::map<std::string, std::size_t> bytes;
+  for (const auto& [name, tensor] : checkpoint.tensors()) bytes[tensor.dtype] += tensor.bytes.size();
+  const auto most = std::max_element(bytes.begin(), bytes.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == bytes.end()) return Dtype::float32;
+  if (most->first == "BF16") return Dtype::bfloat16;
+  return most->first == "F16" ? Dtype::float16 : Dtype::float32;
+}
+
+// All that decides the numbers. Two runs may share a result folder if these are equal.
+json identity_of(const RunConfig& config, const Checkpoint& checkpoint, const datasets::Tokenizer& tokenizer,
+                 const std::shared_ptr<const datasets::Tokenizer>& shared_tokenizer) {
+  json data = json::object();
+  for (const WorkloadConfig& workload : config.workloads) {
+    for (const json& source : open_windows(workload, shared_tokenizer).describe().at("sources")) {
+      data[workload.name].push_back({{"name", source.at("name")}, {"sha256", source.at("sha256")}});
+    }
+  }
+  json as_run = to_json(config);
+  as_run.erase("name");  // a config may be renamed
+  return {{"schema_version", reports::schema_version},
+          {"config", std::move(as_run)},
+          {"checkpoint_sha256", checkpoint.sha256()},
+          {"tokenizer_sha256", tokenizer.sha256()},
+          {"data", std::move(data)}};
+}
+
+std::vector<const WorkloadConfig*> asked_for(const RunConfig& config, const std::optional<std::string>& only) {
+  std::vector<const WorkloadConfig*> workloads;
+  std::string names;
+  for (const WorkloadConfig& workload : config.workloads) {
+    if (!only || workload.name == *only) workloads.push_back(&workload);
+    names += (names.empty() ? "" : ", ") + workload.name;
+  }
+  if (workloads.empty()) {
+    throw std::invalid_argument(
+        fmt::format("{}: no workload is named '{}'; there are: {}", config.file.string(), only.value_or(""), names));
+  }
+  return workloads;
+}
+
+bool holds(const reports::Results& results, const std::string& workload) {
+  return std::any_of(results.workloads.begin(), results.workloads.end(),
+                     [&](const reports::Workload& done) { return done.name == workload; });
+}
+
+json describe_checkpoint(const RunConfig& config, const Checkpoint& checkpoint, const Model& model,
+                         const datasets::Tokenizer& tokenizer) {
+  return {{"path", config.checkpoint},
+          {"sha256", checkpoint.sha256()},
+          {"model_type", model.model_type()},
+          {"parameters", model.parameter_count()},
+          {"vocab_size", model.vocab_size()},
+          {"stored_dtype", dtype_name(checkpoint_dtype(checkpoint))},
+          {"tokenizer", {{"kind", tokenizer.kind()}, {"sha256", tokenizer.sha256()}}}};
+}
+
+json describe_numerics(const ModelOptions& options) {
+  return {{"compute_dtype", dtype_name(options.compute_dtype)},
+          {"dt_floor", dt_floor_name(options.dt_floor)},
+          {"recurrence_arithmetic", "float32"},
+          {"rounding", "nearest even"},
+          {"mixer_output_dtype", dtype_name(options.compute_dtype)},
+          {"convolution", "float32 arithmetic, one rounding to compute_dtype after SiLU"},
+          {"gated_norm", "float32 arithmetic, one rounding to compute_dtype"},
+          {"logits", "float32"},
+          {"tf32", false}};
+}
+
+// Puts a fresh workload in the place that the config gives it.
+void insert_in_order(const RunConfig& config, reports::Results& results, reports::Workload&& workload) {
+  results.workloads.push_back(std::move(workload));
+  const auto place = [&](const reports::Workload& done) {
+    return std::find_if(config.workloads.begin(), config.workloads.end(),
+                        [&](const WorkloadConfig& entry) { return entry.name == done.name; });
+  };
+  std::sort(results.workloads.begin(), results.workloads.end(),
+            [&](const auto& a, const auto& b) { return place(a) < place(b); });
+}
+
+void describe_run(const RunContext& context, const Checkpoint& checkpoint, reports::Results& results) {
+  const ModelOptions& options = context.model.options();
+  results.tool = tool_description();
+  results.environment = environment_description(options.device);
+  results.config = to_json(context.config);
+  results.checkpoint = describe_checkpoint(context.config, checkpoint, context.model, *context.tokenizer);
+  results.numerics = describe_numerics(options);
+  results.arms.clear();
+  for (const Arm& arm : context.arms) results.arms.push_back(to_json(arm));
+  results.baseline = context.arms[context.baseline].name;
+}
+
+}  // namespace
+
+RunOutcome run(const RunRequest& request) {
+  RunConfig config = load_run_config(request.config);
+  if (request.device) config.device = *request.device;
+  const auto workloads = asked_for(config, request.only);
+  const Checkpoint checkpoint = Checkpoint::open(config.checkpoint_folder);
+  const std::shared_ptr<const datasets::Tokenizer> tokenizer = datasets::load_tokenizer(config.checkpoint_folder);
+  const ModelOptions options{config.device, compute_dtype_of(config, checkpoint_dtype(checkpoint)), config.dt_floor};
+  std::vector<Arm> arms = arms_of(config, options.compute_dtype);
+
+  const std::filesystem::path path = request.output.value_or(std::filesystem::path("results") / config.name);
+  ResultFolder folder = ResultFolder::open(path, identity_of(config, checkpoint, *tokenizer, tokenizer), request.overwrite);
+  RunOutcome outcome{{}, path, true};
+  if (std::filesystem::exists(folder.results_file())) outcome.results = reports::load_results(folder.results_file());
+
+  std::unique_ptr<Model> model;  // loaded only if there is work left
+  for (const WorkloadConfig* workload : workloads) {
+    if (holds(outcome.results, workload->name)) continue;
+    outcome.was_complete = false;
+    if (!model) model = load_model(checkpoint, options);
+    const RunContext context{config, *model, tokenizer, arms, config.baseline_index(), request.quiet};
+    reports::Workload result =
+        run_perplexity(context, *workload, {folder.shard_folder(workload->name), folder.tokens_folder()});
+    describe_run(context, checkpoint, outcome.results);
+    insert_in_order(config, outcome.results, std::move(result));
+    reports::save_results(outcome.results, folder.results_file());
+    reports::write_markdown_report(outcome.results, path);
+  }
+  if (outcome.results.workloads.size() == config.workloads.size()) folder.remove_progress();
+  return outcome;
+}
+
+}  // namespace replayeval

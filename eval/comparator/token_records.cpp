@@ -1,0 +1,154 @@
+#include "eval/comparator/token_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include "eval/npy.h"
+#include "reports/atomic_file.h"
+
+namespace replayeval {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t token_rows = 4;  // document, position, window_position, target
+constexpr std::size_t arm_rows = 6;    // the arrays of TokenDivergence
+
+fs::path shard_file(const fs::path& folder, std::int64_t index, const char* ending) {
+  return folder / fmt::format("{:06}.{}", index, ending);
+}
+
+template <typename T>
+void append_to(std::vector<T>& into, const std::vector<T>& from) {
+  into.insert(into.end(), from.begin(), from.end());
+}
+
+template <typename T>
+void permute(std::vector<T>& values, const std::vector<std::size_t>& order) {
+  std::vector<T> permuted;
+  permuted.reserve(values.size());
+  for (const std::size_t index : order) permuted.push_back(values[index]);
+  values.swap(permuted);
+}
+
+// Calls visit(array) for each per-token array, in the order of the rows on disk.
+template <typename Records, typename Visit>
+void for_each_array(Records& records, Visit visit) {
+  visit(records.document);
+  visit(records.position);
+  visit(records.window_position);
+  visit(records.target);
+  for (auto& arm : records.arms) {
+    visit(arm.log_prob);
+    visit(arm.kl);
+    visit(arm.delta_p);
+    visit(arm.rank);
+    visit(arm.same_top1);
+    visit(arm.tie);
+  }
+}
+
+nlohmann::json costs_to_json(const Shard& shard) {
+  nlohmann::json kernels = nlohmann::json::array();
+  for (const KernelSeconds& entry : shard.kernel_seconds) {
+    kernels.push_back({{"arm", entry.arm}, {"kernel", entry.kernel}, {"calls", entry.calls}, {"seconds", entry.seconds}});
+  }
+  nlohmann::json counts = nlohmann::json::array();
+  for (const auto& arm : shard.storage_counts) {
+    nlohmann::json mixers = nlohmann::json::array();
+    for (const StorageCounts& mixer : arm) mixers.push_back({mixer.saturated, mixer.subnormal, mixer.non_finite});
+    counts.push_back(std::move(mixers));
+  }
+  return {{"decoded_tokens", shard.decoded_tokens},
+          {"seconds", shard.seconds},
+          {"kernel_seconds", std::move(kernels)},
+          {"storage_counts", std::move(counts)}};
+}
+
+void costs_from_json(const nlohmann::json& json, Shard& shard) {
+  shard.decoded_tokens = json.at("decoded_tokens");
+  shard.seconds = json.at("seconds");
+  for (const auto& entry : json.at("kernel_seconds")) {
+    shard.kernel_seconds.push_back({entry.at("arm"), entry.at("kernel"), entry.at("calls"), entry.at("seconds")});
+  }
+  for (const auto& arm : json.at("storage_counts")) {
+    auto& mixers = shard.storage_counts.emplace_back();
+    for (const auto& mixer : arm) mixers.push_back({mixer.at(0), mixer.at(1), mixer.at(2)});
+  }
+}
+
+}  // namespace
+
+void TokenRecords::append(TokenRecords&& other) {
+  if (arms.empty()) arms.resize(other.arms.size());
+  append_to(document, other.document);
+  append_to(position, other.position);
+  append_to(window_position, other.window_position);
+  append_to(target, other.target);
+  for (std::size_t arm = 0; arm < arms.size(); ++arm) {
+    append_to(arms[arm].log_prob, other.arms[arm].log_prob);
+    append_to(arms[arm].kl, other.arms[arm].kl);
+    append_to(arms[arm].delta_p, other.arms[arm].delta_p);
+    append_to(arms[arm].rank, other.arms[arm].rank);
+    append_to(arms[arm].same_top1, other.arms[arm].same_top1);
+    append_to(arms[arm].tie, other.arms[arm].tie);
+  }
+}
+
+void TokenRecords::sort_by_text() {
+  std::vector<std::size_t> order(size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::tie(document[a], position[a]) < std::tie(document[b], position[b]);
+  });
+  for_each_array(*this, [&](auto& values) { permute(values, order); });
+}
+
+bool has_shard(const fs::path& folder, std::int64_t index) { return fs::exists(shard_file(folder, index, "json")); }
+
+void save_shard(const fs::path& folder, std::int64_t index, const Shard& shard) {
+  fs::create_directories(folder);
+  std::vector<double> values;
+  values.reserve((token_rows + arm_rows * shard.tokens.arms.size()) * shard.tokens.size());
+  for_each_array(shard.tokens, [&](const auto& array) {
+    for (const auto value : array) values.push_back(static_cast<double>(value));
+  });
+  const auto rows = static_cast<std::int64_t>(token_rows + arm_rows * shard.tokens.arms.size());
+  write_npy(shard_file(folder, index, "npy"), {rows, static_cast<std::int64_t>(shard.tokens.size())},
+            std::span<const double>(values));
+  reports::write_file_atomically(shard_file(folder, index, "json"), costs_to_json(shard).dump());
+}
+
+Shard load_shard(const fs::path& folder, std::int64_t index, std::size_t arms) {
+  const fs::path costs = shard_file(folder, index, "json");
+  const fs::path arrays = shard_file(folder, index, "npy");
+  Shard shard;
+  try {
+    std::ifstream stream(costs);
+    costs_from_json(nlohmann::json::parse(stream), shard);
+  } catch (const nlohmann::json::exception&) {
+    throw std::runtime_error(costs.string() + ": damaged; delete it and its .npy to have this part computed again");
+  }
+  const DoubleArray stored = read_npy_double(arrays);
+  const auto rows = static_cast<std::int64_t>(token_rows + arm_rows * arms);
+  if (stored.shape.size() != 2 || stored.shape[0] != rows) {
+    throw std::runtime_error(fmt::format("{}: expected {} rows for {} arms", arrays.string(), rows, arms));
+  }
+  shard.tokens.arms.resize(arms);
+  const auto count = static_cast<std::size_t>(stored.shape[1]);
+  std::size_t at = 0;
+  for_each_array(shard.tokens, [&]<typename T>(std::vector<T>& array) {
+    array.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) array.push_back(static_cast<T>(stored.values[at++]));
+  });
+  return shard;
+}
+
+}  // namespace replayeval

@@ -1,0 +1,42 @@
+// What a perplexity run keeps of every scored token, for all arms; shards of it make long runs resumable.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "eval/executors/kernel_clock.h"
+#include "eval/metrics/divergence.h"
+#include "kernels/types.h"
+
+namespace replayeval {
+
+struct TokenRecords {
+  std::vector<std::int64_t> document;         // number of the token's document
+  std::vector<std::int64_t> position;         // in its document
+  std::vector<std::int64_t> window_position;  // tokens that the model had decoded in this window before predicting it
+  std::vector<std::int64_t> target;           // the token id that was predicted
+  std::vector<metrics::TokenDivergence> arms;
+
+  std::size_t size() const { return target.size(); }
+  void append(TokenRecords&& other);
+  void sort_by_text();  // by document, then position
+};
+
+// A piece of work that is done: its tokens and what it cost.
+struct Shard {
+  TokenRecords tokens;
+  std::int64_t decoded_tokens = 0;  // per arm
+  double seconds = 0.0;             // wall clock
+  std::vector<KernelSeconds> kernel_seconds;
+  std::vector<std::vector<StorageCounts>> storage_counts;  // [arms][mixers]
+};
+
+// Shard `index` of a folder: NAME.npy with the tokens, and NAME.json, which is written last and says that it is whole.
+// load_shard throws std::runtime_error naming the file when it is damaged or of another shape than `arms` asks for.
+bool has_shard(const std::filesystem::path& folder, std::int64_t index);
+void save_shard(const std::filesystem::path& folder, std::int64_t index, const Shard& shard);
+Shard load_shard(const std::filesystem::path& folder, std::int64_t index, std::size_t arms);
+
+}  // namespace replayeval
