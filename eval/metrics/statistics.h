@@ -49,9 +49,13 @@ struct MeanEstimate {
 };
 
 // Mean of `values`; document[i] names the document of token i. Tokens of one document must be adjacent and in text
-// order. `what` begins the method string: "paired bootstrap ...". Throws std::invalid_argument on empty input.
+// order. Throws std::invalid_argument on empty input.
 MeanEstimate clustered_mean(std::span<const double> values, std::span<const std::int64_t> document,
                             const IntervalOptions& options);
+
+// The t interval of clustered_mean alone, without the cost of the bootstrap.
+Estimate clustered_t(std::span<const double> values, std::span<const std::int64_t> document,
+                     const IntervalOptions& options);
 
 // Mean log-likelihood per token of the arm minus the baseline's, on the same tokens; nats.
 MeanEstimate paired_delta(std::span<const double> baseline_log_prob, std::span<const double> arm_log_prob,

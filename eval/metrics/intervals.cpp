@@ -1,0 +1,304 @@
+// Clustered means, their bootstrap and t intervals, and what is made of them.
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <random>
+#include <stdexcept>
+#include <unordered_set>
+
+#include "eval/metrics/statistics.h"
+
+namespace replayeval::metrics {
+namespace {
+
+// The unit of resampling: a document, or a block of one.
+struct Unit {
+  double sum = 0.0;
+  double tokens = 0.0;
+};
+
+struct Units {
+  std::vector<Unit> units;
+  std::string description;  // "over 83 blocks of ~256 tokens"
+  double sum = 0.0, tokens = 0.0;
+
+  double mean() const { return sum / tokens; }
+};
+
+struct Run {
+  std::size_t begin = 0, end = 0;
+};
+
+void check_options(const IntervalOptions& options) {
+  const auto refuse = [](const char* name, const std::string& value, const char* allowed) {
+    throw std::invalid_argument(std::string(name) + " is " + value + ", expected " + allowed);
+  };
+  if (!(options.confidence > 0.0 && options.confidence < 1.0))
+    refuse("confidence", std::to_string(options.confidence), "a number between 0 and 1");
+  if (options.bootstrap_samples < 100)
+    refuse("bootstrap_samples", std::to_string(options.bootstrap_samples), "at least 100");
+  if (options.block_tokens < 1) refuse("block_tokens", std::to_string(options.block_tokens), "at least 1");
+}
+
+void check_lengths(const char* what, std::size_t given, std::size_t expected) {
+  if (given != expected)
+    throw std::invalid_argument(std::string(what) + " has " + std::to_string(given) + " entries, expected " +
+                                std::to_string(expected));
+}
+
+std::vector<Run> document_runs(std::span<const std::int64_t> document) {
+  std::vector<Run> runs;
+  std::unordered_set<std::int64_t> seen;
+  for (std::size_t i = 0; i < document.size(); ++i) {
+    if (i != 0 && document[i] == document[i - 1]) {
+      runs.back().end = i + 1;
+      continue;
+    }
+    if (!seen.insert(document[i]).second)
+      throw std::invalid_argument("tokens of document " + std::to_string(document[i]) + " are not adjacent: token " +
+                                  std::to_string(i) + " returns to it");
+    runs.push_back({i, i + 1});
+  }
+  return runs;
+}
+
+// Near-equal contiguous pieces, so that no short remainder becomes a noisy unit of its own.
+std::vector<Run> cut_into_blocks(const std::vector<Run>& runs, std::int64_t block_tokens) {
+  std::vector<Run> blocks;
+  for (const Run& run : runs) {
+    const auto length = static_cast<std::int64_t>(run.end - run.begin);
+    const std::int64_t pieces = std::max<std::int64_t>(1, (length + block_tokens / 2) / block_tokens);
+    for (std::int64_t p = 0; p < pieces; ++p) {
+      const auto from = static_cast<std::size_t>(length * p / pieces);
+      const auto to = static_cast<std::size_t>(length * (p + 1) / pieces);
+      blocks.push_back({run.begin + from, run.begin + to});
+    }
+  }
+  return blocks;
+}
+
+Units make_units(std::span<const double> values, std::span<const std::int64_t> document,
+                 const IntervalOptions& options) {
+  check_options(options);
+  check_lengths("document", document.size(), values.size());
+  if (values.empty()) throw std::invalid_argument("no tokens to average, expected at least 1");
+  std::vector<Run> runs = document_runs(document);
+  Units result;
+  if (static_cast<std::int64_t>(runs.size()) >= options.min_documents) {
+    result.description = "over " + std::to_string(runs.size()) + " documents";
+  } else {
+    runs = cut_into_blocks(runs, options.block_tokens);
+    result.description = "over " + std::to_string(runs.size()) + (runs.size() == 1 ? " block" : " blocks") + " of ~" +
+                         std::to_string(options.block_tokens) + " tokens";
+  }
+  for (const Run& run : runs) {
+    Unit unit;
+    for (std::size_t i = run.begin; i < run.end; ++i) {
+      if (!std::isfinite(values[i]))
+        throw std::invalid_argument("token " + std::to_string(i) + " has a value that is not finite");
+      unit.sum += values[i];
+    }
+    unit.tokens = static_cast<double>(run.end - run.begin);
+    result.units.push_back(unit);
+    result.sum += unit.sum;
+    result.tokens += unit.tokens;
+  }
+  return result;
+}
+
+Estimate start_estimate(const Units& units, const IntervalOptions& options) {
+  Estimate estimate;
+  estimate.value = units.mean();
+  estimate.n = static_cast<std::int64_t>(units.tokens);
+  estimate.units = static_cast<std::int64_t>(units.units.size());
+  estimate.confidence = options.confidence;
+  return estimate;
+}
+
+// Linearised variance of the ratio sum / tokens (Cochran 1977, 6.4), with units as clusters.
+Estimate t_estimate(const Units& units, const IntervalOptions& options, const std::string& prefix) {
+  Estimate estimate = start_estimate(units, options);
+  estimate.method = prefix + "t " + units.description;
+  const auto m = static_cast<double>(units.units.size());
+  if (units.units.size() < 2) return estimate;
+  double squares = 0.0;
+  for (const Unit& unit : units.units) {
+    const double residual = unit.sum - estimate.value * unit.tokens;
+    squares += residual * residual;
+  }
+  const double standard_error = std::sqrt(m / (m - 1.0) * squares) / units.tokens;
+  const boost::math::students_t t(m - 1.0);
+  const double half = boost::math::quantile(t, 0.5 + options.confidence / 2.0) * standard_error;
+  estimate.interval = Interval{estimate.value - half, estimate.value + half};
+  if (standard_error > 0.0)
+    estimate.p_value = 2.0 * boost::math::cdf(boost::math::complement(t, std::abs(estimate.value) / standard_error));
+  else
+    estimate.p_value = estimate.value == 0.0 ? 1.0 : 0.0;
+  return estimate;
+}
+
+// Uniform in [0, bound) by multiply-shift: std::uniform_int_distribution differs between standard libraries.
+std::size_t draw(std::mt19937_64& random, std::size_t bound) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::size_t>((static_cast<Wide>(random()) * bound) >> 64U);
+}
+
+std::vector<double> resampled_means(const std::vector<Unit>& units, std::int64_t samples, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<double> means;
+  means.reserve(static_cast<std::size_t>(samples));
+  for (std::int64_t s = 0; s < samples; ++s) {
+    double sum = 0.0, tokens = 0.0;
+    for (std::size_t u = 0; u < units.size(); ++u) {
+      const Unit& unit = units[draw(random, units.size())];
+      sum += unit.sum;
+      tokens += unit.tokens;
+    }
+    means.push_back(sum / tokens);
+  }
+  return means;
+}
+
+// Skewness of the estimate under deletion of one unit: Efron's acceleration.
+double acceleration(const Units& units) {
+  std::vector<double> left_out;
+  double mean = 0.0;
+  for (const Unit& unit : units.units) {
+    left_out.push_back((units.sum - unit.sum) / (units.tokens - unit.tokens));
+    mean += left_out.back() / static_cast<double>(units.units.size());
+  }
+  double squares = 0.0, cubes = 0.0;
+  for (const double value : left_out) {
+    const double difference = mean - value;
+    squares += difference * difference;
+    cubes += difference * difference * difference;
+  }
+  return squares > 0.0 ? cubes / (6.0 * std::pow(squares, 1.5)) : 0.0;
+}
+
+double sorted_quantile(const std::vector<double>& sorted, double probability) {
+  const double place = probability * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+Estimate bootstrap_estimate(const Units& units, const IntervalOptions& options, const std::string& prefix) {
+  Estimate estimate = start_estimate(units, options);
+  estimate.method = prefix + "bootstrap (BCa, " + std::to_string(options.bootstrap_samples) + " samples) " +
+                    units.description;
+  if (units.units.size() < 2) return estimate;
+  std::vector<double> means = resampled_means(units.units, options.bootstrap_samples, options.seed);
+  std::sort(means.begin(), means.end());
+  const auto [first, last] = std::equal_range(means.begin(), means.end(), estimate.value);
+  const double below = static_cast<double>(first - means.begin()) + 0.5 * static_cast<double>(last - first);
+  const boost::math::normal normal;
+  const auto samples = static_cast<double>(means.size());
+  const double bias = boost::math::quantile(normal, (below + 0.5) / (samples + 1.0));
+  const double a = acceleration(units);
+  const auto bound = [&](double tail) {
+    const double z = bias + boost::math::quantile(normal, tail);
+    return sorted_quantile(means, boost::math::cdf(normal, bias + z / (1.0 - a * z)));
+  };
+  const double tail = (1.0 - options.confidence) / 2.0;
+  estimate.interval = Interval{bound(tail), bound(1.0 - tail)};
+  return estimate;
+}
+
+MeanEstimate both_intervals(const Units& units, const IntervalOptions& options, const std::string& prefix) {
+  return {bootstrap_estimate(units, options, prefix), t_estimate(units, options, prefix)};
+}
+
+template <typename T>
+std::vector<double> differences(std::span<const T> baseline, std::span<const T> arm) {
+  check_lengths("arm's log-probabilities", arm.size(), baseline.size());
+  std::vector<double> result(arm.size());
+  for (std::size_t i = 0; i < arm.size(); ++i)
+    result[i] = static_cast<double>(arm[i]) - static_cast<double>(baseline[i]);
+  return result;
+}
+
+double mean_of(std::span<const double> values) {
+  double sum = 0.0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+MeanEstimate clustered_mean(std::span<const double> values, std::span<const std::int64_t> document,
+                            const IntervalOptions& options) {
+  return both_intervals(make_units(values, document, options), options, "");
+}
+
+MeanEstimate paired_delta(std::span<const double> baseline_log_prob, std::span<const double> arm_log_prob,
+                          std::span<const std::int64_t> document, const IntervalOptions& options) {
+  const std::vector<double> values = differences(baseline_log_prob, arm_log_prob);
+  return both_intervals(make_units(values, document, options), options, "paired ");
+}
+
+MeanEstimate paired_delta(std::span<const float> baseline_log_prob, std::span<const float> arm_log_prob,
+                          std::span<const std::int64_t> document, const IntervalOptions& options) {
+  const std::vector<double> values = differences(baseline_log_prob, arm_log_prob);
+  return both_intervals(make_units(values, document, options), options, "paired ");
+}
+
+Estimate clustered_t(std::span<const double> values, std::span<const std::int64_t> document,
+                     const IntervalOptions& options) {
+  return t_estimate(make_units(values, document, options), options, "");
+}
+
+Estimate perplexity(std::span<const double> log_prob, std::span<const std::int64_t> document,
+                    const IntervalOptions& options) {
+  Estimate estimate = clustered_t(log_prob, document, options);
+  estimate.p_value.reset();  // of the mean log-likelihood being 0: nobody's question
+  if (estimate.interval) estimate.interval = Interval{std::exp(-estimate.interval->high), std::exp(-estimate.interval->low)};
+  estimate.value = std::exp(-estimate.value);
+  return estimate;
+}
+
+Estimate relative_perplexity_delta(const Estimate& delta) {
+  Estimate result = delta;
+  const auto transform = [](double d) { return d == 0.0 ? 0.0 : std::expm1(-d); };  // no negative zero
+  result.value = transform(delta.value);
+  if (delta.interval) result.interval = Interval{transform(delta.interval->high), transform(delta.interval->low)};
+  return result;
+}
+
+std::vector<BucketDelta> delta_by_position(std::span<const double> baseline_log_prob,
+                                           std::span<const double> arm_log_prob,
+                                           std::span<const std::int64_t> document,
+                                           std::span<const std::int64_t> position, std::span<const std::int64_t> edges,
+                                           const IntervalOptions& options) {
+  check_lengths("arm's log-probabilities", arm_log_prob.size(), baseline_log_prob.size());
+  check_lengths("document", document.size(), baseline_log_prob.size());
+  check_lengths("position", position.size(), baseline_log_prob.size());
+  for (std::size_t e = 1; e < edges.size(); ++e)
+    if (edges[e] <= edges[e - 1])
+      throw std::invalid_argument("position bucket edges must ascend: " + std::to_string(edges[e]) + " follows " +
+                                  std::to_string(edges[e - 1]));
+  std::vector<BucketDelta> buckets;
+  for (std::size_t e = 1; e < edges.size(); ++e) {
+    std::vector<double> baseline, arm;
+    std::vector<std::int64_t> documents;
+    for (std::size_t i = 0; i < position.size(); ++i) {
+      if (position[i] < edges[e - 1] || position[i] >= edges[e]) continue;
+      baseline.push_back(baseline_log_prob[i]);
+      arm.push_back(arm_log_prob[i]);
+      documents.push_back(document[i]);
+    }
+    if (baseline.empty()) continue;
+    BucketDelta bucket;
+    bucket.begin = edges[e - 1];
+    bucket.end = edges[e];
+    bucket.n = static_cast<std::int64_t>(baseline.size());
+    bucket.delta = paired_delta(std::span<const double>(baseline), std::span<const double>(arm), documents, options);
+    bucket.baseline_perplexity = std::exp(-mean_of(baseline));
+    bucket.arm_perplexity = std::exp(-mean_of(arm));
+    buckets.push_back(std::move(bucket));
+  }
+  return buckets;
+}
+
+}  // namespace replayeval::metrics
