@@ -36,7 +36,8 @@ struct Document {
   std::string text;  // well-formed UTF-8, never blank, unchanged (line ends included)
 };
 
-// Reads one file at a time; memory holds one file's text at most. Files come in bytewise order of their path.
+// Reads one file at a time; memory holds one file's text at most. Files come in bytewise order of their path. A copy has a
+// place in the text of its own.
 class TextSource {
  public:
   // Reads every file once to check and hash it. Throws DataError: no file matches, a file is unreadable, empty or blank, not
@@ -55,9 +56,14 @@ class TextSource {
   void rewind();
 
  private:
-  struct Impl;
-  explicit TextSource(std::shared_ptr<Impl> impl);
-  std::shared_ptr<Impl> impl_;
+  struct Contents;
+  explicit TextSource(std::shared_ptr<const Contents> contents);
+  void read_next_file();
+
+  std::shared_ptr<const Contents> contents_;
+  std::size_t next_file_ = 0;
+  std::vector<Document> pending_;  // of the file read last, the next one at the back
+  std::int64_t next_document_ = 0;
 };
 
 // The bytes of a file, decompressed if it begins as gzip does (RFC 1952; by content, not by name; several members are read on).

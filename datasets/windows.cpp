@@ -1,0 +1,152 @@
+#include "datasets/windows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace replayeval::datasets {
+namespace {
+
+std::int64_t checked_stride(const WindowOptions& options) {
+  if (options.context < 1) {
+    throw std::invalid_argument(fmt::format("windows: context is {}; expected 1 or more", options.context));
+  }
+  const std::int64_t stride = options.stride == 0 ? options.context : options.stride;
+  if (stride < 1 || stride > options.context) {
+    throw std::invalid_argument(
+        fmt::format("windows: stride is {}; expected 1 … {} (the context)", options.stride, options.context));
+  }
+  if (options.max_tokens < 0) {
+    throw std::invalid_argument(fmt::format("windows: max_tokens is {}; expected 0 (no limit) or more", options.max_tokens));
+  }
+  return stride;
+}
+
+}  // namespace
+
+DocumentWindows::DocumentWindows(std::vector<std::int32_t> tokens, const WindowOptions& options, std::int64_t max_scored)
+    : tokens_(std::move(tokens)), context_(options.context), stride_(checked_stride(options)) {
+  if (options.bos) {
+    tokens_.insert(tokens_.begin(), *options.bos);
+  }
+  scored_ = std::max<std::int64_t>(0, static_cast<std::int64_t>(tokens_.size()) - 1);
+  if (max_scored >= 0 && scored_ > max_scored) {
+    scored_ = max_scored;
+    tokens_.resize(static_cast<std::size_t>(scored_ + 1));  // its last token is only a target
+  }
+  if (scored_ > 0) {  // the first window scores up to context_, each further one stride_
+    const std::int64_t after_first = std::max<std::int64_t>(0, scored_ - context_);
+    count_ = 1 + (after_first + stride_ - 1) / stride_;
+  }
+}
+
+Window DocumentWindows::window(std::int64_t index) const {
+  if (index < 0 || index >= count_) {
+    throw std::out_of_range(fmt::format("windows: no window {}; the document has {}", index, count_));
+  }
+  const std::int64_t begin = index * stride_;
+  const std::int64_t end = std::min(begin + context_ + 1, static_cast<std::int64_t>(tokens_.size()));
+  Window window;
+  window.offset = begin;
+  window.tokens.assign(tokens_.begin() + begin, tokens_.begin() + end);
+  window.first_scored = index == 0 ? 1 : context_ - stride_ + 1;  // where the window before ended
+  return window;
+}
+
+WindowReader::WindowReader(std::vector<TextSource> sources, std::shared_ptr<const Tokenizer> tokenizer,
+                           const WindowOptions& options)
+    : sources_(std::move(sources)), tokenizer_(std::move(tokenizer)), options_(options) {
+  options_.stride = checked_stride(options);
+  if (options_.bos && (*options_.bos < 0 || *options_.bos >= tokenizer_->vocab_size())) {
+    throw DataError(fmt::format("{}: bos {} is outside the vocabulary; expected 0 … {}", tokenizer_->file().string(),
+                                *options_.bos, tokenizer_->vocab_size() - 1));
+  }
+  rewind();
+}
+
+void WindowReader::rewind() {
+  for (TextSource& source : sources_) {
+    source.rewind();
+  }
+  documents_.clear();
+  current_.reset();
+  source_ = 0;
+  source_scored_ = scored_ = next_window_ = 0;
+}
+
+// Moves on to the next document, scorable or not. False when sources or the limit of tokens are used up.
+bool WindowReader::open_next_document() {
+  while (source_ < sources_.size()) {
+    TextSource& source = sources_[source_];
+    // What the limits leave; -1 as long as none is set.
+    std::int64_t left = options_.max_tokens > 0 ? options_.max_tokens - scored_ : -1;
+    if (source.spec().max_tokens > 0) {
+      const std::int64_t left_here = source.spec().max_tokens - source_scored_;
+      left = left < 0 ? left_here : std::min(left, left_here);
+    }
+    std::optional<Document> document = left == 0 ? std::nullopt : source.next();
+    if (!document) {
+      ++source_;
+      source_scored_ = 0;
+      continue;
+    }
+    std::vector<std::int32_t> tokens = tokenizer_->encode(document->text);
+    documents_.push_back({.source = std::move(document->source),
+                          .id = std::move(document->id),
+                          .tokens = static_cast<std::int64_t>(tokens.size()),
+                          .scored = 0,
+                          .bytes = static_cast<std::int64_t>(document->text.size())});
+    current_.emplace(std::move(tokens), options_, left);
+    next_window_ = 0;
+    return true;
+  }
+  return false;
+}
+
+std::optional<Window> WindowReader::next() {
+  while (!current_ || next_window_ == current_->count()) {
+    if (!open_next_document()) {
+      return std::nullopt;
+    }
+  }
+  Window window = current_->window(next_window_++);
+  window.document = static_cast<std::int64_t>(documents_.size()) - 1;
+  documents_.back().scored += window.scored_count();
+  source_scored_ += window.scored_count();
+  scored_ += window.scored_count();
+  return window;
+}
+
+WindowReader::Totals WindowReader::count() const {
+  WindowReader reader(sources_, tokenizer_, options_);  // copies of the sources have a place of their own
+  Totals totals;
+  while (reader.open_next_document()) {
+    totals.windows += reader.current_->count();
+    totals.scored += reader.current_->scored_count();
+    reader.source_scored_ += reader.current_->scored_count();
+    reader.scored_ += reader.current_->scored_count();
+  }
+  totals.documents = static_cast<std::int64_t>(reader.documents_.size());
+  return totals;
+}
+
+nlohmann::json WindowReader::describe() const {
+  nlohmann::json sources = nlohmann::json::array();
+  for (const TextSource& source : sources_) {
+    sources.push_back(source.describe());
+  }
+  nlohmann::json description = {
+      {"sources", std::move(sources)},
+      {"tokenizer",
+       {{"kind", tokenizer_->kind()}, {"sha256", tokenizer_->sha256()}, {"vocab_size", tokenizer_->vocab_size()}}},
+      {"context", options_.context},
+      {"stride", options_.stride},
+      {"max_tokens", options_.max_tokens},
+  };
+  description["bos"] = options_.bos ? nlohmann::json(*options_.bos) : nlohmann::json();
+  return description;
+}
+
+}  // namespace replayeval::datasets
