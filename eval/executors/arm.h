@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/mamba2/mamba2.h"
@@ -14,6 +15,12 @@ namespace replayeval {
 enum class Executor : std::uint8_t { exact, replay };
 enum class RingForm : std::uint8_t { inputs, deltas };  // deltas belong to the delta-rule family
 enum class Mode : std::uint8_t { stepwise, teacher_forced };
+
+// As configurations and results spell them: "exact", "inputs", "output_only", "summed", ...
+std::string_view executor_name(Executor executor);
+std::string_view ring_form_name(RingForm form);
+std::string_view route_name(mamba2::Route route);
+std::string_view flush_name(mamba2::Flush flush);
 
 struct Arm {
   std::string name;

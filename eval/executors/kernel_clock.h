@@ -32,7 +32,6 @@ class KernelClock {
 
    private:
     KernelClock* clock_;
-    std::size_t entry_ = 0;
   };
 
   std::vector<KernelSeconds> totals();  // waits for the device

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "eval/executors/arm.h"
+#include "eval/executors/kernel_clock.h"
 
 namespace replayeval {
 
@@ -41,9 +42,9 @@ struct Mamba2Result {
 };
 
 // projected: [B, T, projection_size] in compute dtype, the output of in_proj. Does not move the cursor.
-// slots: [B] int32 on the device, or undefined for the identity.
+// slots: [B] int32 on the device, or undefined for the identity. Throws std::invalid_argument on other shapes and types.
 Mamba2Result run_mamba2(const Mamba2Mixer&, const Arm&, Mamba2Cache&, const at::Tensor& projected,
-                        const at::Tensor& slots = {});
+                        const at::Tensor& slots = {}, KernelClock* clock = nullptr);
 
 // cursor[slot] = (cursor[slot] + tokens) % buffer_len; nothing for exact arms.
 void advance_cursor(const Arm&, const at::Tensor& cursor, std::int64_t batch, std::int64_t tokens,

@@ -1,0 +1,90 @@
+#include "eval/executors/kernel_clock.h"
+
+#include <c10/core/Event.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <chrono>
+#include <map>
+#include <utility>
+
+namespace replayeval {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+c10::Event record_now() {
+  const c10::impl::VirtualGuardImpl cuda(c10::DeviceType::CUDA);
+  c10::Event event(c10::DeviceType::CUDA, c10::EventFlag::BACKEND_DEFAULT);  // with timing
+  event.record(cuda.getStream(cuda.getDevice()));
+  return event;
+}
+
+}  // namespace
+
+struct KernelClock::Impl {
+  struct Open {  // a scope that has not ended; scopes end in the reverse order of their beginning
+    std::size_t entry;
+    Steady::time_point wall;
+    std::unique_ptr<c10::Event> begin;
+  };
+  struct Pending {  // a CUDA interval whose events may not have happened yet
+    std::size_t entry;
+    c10::Event begin, end;
+  };
+  static constexpr std::size_t most_pending = 2048;  // bounds the events that a long run holds
+
+  DeviceKind device;
+  std::map<std::pair<std::string, std::string>, std::size_t> index;
+  std::vector<KernelSeconds> entries;
+  std::vector<Open> open;
+  std::vector<Pending> pending;
+
+  std::size_t entry_of(const std::string& arm, const std::string& kernel) {
+    const auto [place, added] = index.try_emplace({arm, kernel}, entries.size());
+    if (added) entries.push_back({arm, kernel, 0, 0.0});
+    return place->second;
+  }
+
+  void begin(std::size_t entry) {
+    open.push_back({entry, Steady::now(),
+                    device == DeviceKind::cuda ? std::make_unique<c10::Event>(record_now()) : nullptr});
+  }
+
+  void end() {
+    Open scope = std::move(open.back());
+    open.pop_back();
+    ++entries[scope.entry].calls;
+    if (device == DeviceKind::cpu) {
+      entries[scope.entry].seconds += std::chrono::duration<double>(Steady::now() - scope.wall).count();
+      return;
+    }
+    pending.push_back({scope.entry, std::move(*scope.begin), record_now()});
+    if (pending.size() >= most_pending) settle();
+  }
+
+  void settle() {
+    for (Pending& interval : pending) {
+      interval.end.synchronize();
+      entries[interval.entry].seconds += interval.begin.elapsedTime(interval.end) / 1000.0;  // from milliseconds
+    }
+    pending.clear();
+  }
+};
+
+KernelClock::KernelClock(DeviceKind device) : impl_(std::make_unique<Impl>()) { impl_->device = device; }
+KernelClock::~KernelClock() = default;
+
+KernelClock::Scope::Scope(KernelClock* clock, const std::string& arm, const std::string& kernel) : clock_(clock) {
+  if (clock_ != nullptr) clock_->impl_->begin(clock_->impl_->entry_of(arm, kernel));
+}
+
+KernelClock::Scope::~Scope() {
+  if (clock_ != nullptr) clock_->impl_->end();
+}
+
+std::vector<KernelSeconds> KernelClock::totals() {
+  impl_->settle();
+  return impl_->entries;
+}
+
+}  // namespace replayeval

@@ -1,0 +1,37 @@
+// What config.json says of a model, before any weight is read: enough to predict memory and traffic.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "eval/checkpoint/checkpoint.h"
+#include "kernels/mamba2/mamba2.h"
+
+namespace replayeval {
+
+enum class LayerKind : std::uint8_t { mamba2, attention, mlp };
+std::string_view layer_kind_name(LayerKind kind);
+
+struct Architecture {
+  std::string model_type;
+  std::vector<LayerKind> layers;
+  std::int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0, max_positions = 0;
+  mamba2::Shape mamba;                                        // of every Mamba-2 layer
+  std::int64_t conv_kernel = 0;
+  std::int64_t num_heads = 0, num_kv_heads = 0, head_dim = 0;  // of every attention layer
+  std::vector<std::string> keys_read, keys_ignored;           // config.json's, sorted
+
+  std::int64_t count(LayerKind kind) const;
+  std::int64_t conv_dim() const;  // channels of the convolution: heads * head_dim + 2 * groups * state_size
+};
+
+// Throws CheckpointError on an unsupported model_type, a missing, bad or unknown key.
+Architecture describe_architecture(const Checkpoint& checkpoint);
+
+// The type that most bytes of the weights are stored in; float32 where that is no type of ours. What compute_dtype
+// defaults to on CUDA.
+Dtype stored_dtype(const Checkpoint& checkpoint);
+
+}  // namespace replayeval

@@ -1,0 +1,52 @@
+#include "eval/model/blocks.h"
+
+#include <ATen/ATen.h>
+
+namespace replayeval {
+namespace {
+
+at::Tensor timed_linear(const at::Tensor& x, const Linear& layer, const Step& step) {
+  const KernelClock::Scope scope(step.clock, "", "dense");
+  return linear(x, layer);
+}
+
+}  // namespace
+
+at::Tensor MambaBlock::run(const at::Tensor& x, const Step& step) const {
+  const std::int64_t arms = x.size(0);
+  const at::Tensor projected = timed_linear(x, weights_.in_proj, step).view({arms, step.batch, step.tokens, -1});
+  std::vector<at::Tensor> outputs;
+  for (std::int64_t arm = 0; arm < arms; ++arm) {
+    const at::Tensor input = projected.select(0, arm);
+    if (step.tap != nullptr)
+      step.tap->on_mixer(static_cast<std::int64_t>(index_), static_cast<std::size_t>(arm), input);
+    Mamba2Cache& cache = step.cache.of(arm).mixers[index_];
+    outputs.push_back(run_mamba2(mixers_[index_], step.cache.arm(arm), cache, input, {}, step.clock).out);
+  }
+  return timed_linear(at::stack(outputs).view({arms, step.batch * step.tokens, -1}), weights_.out_proj, step);
+}
+
+at::Tensor AttentionBlock::run(const at::Tensor& x, const Step& step) const {
+  const at::Tensor q = timed_linear(x, weights_.q_proj, step);
+  const at::Tensor k = timed_linear(x, weights_.k_proj, step);
+  const at::Tensor v = timed_linear(x, weights_.v_proj, step);
+  std::vector<at::Tensor> outputs;
+  {
+    const KernelClock::Scope scope(step.clock, "", "attention");
+    for (std::int64_t arm = 0; arm < x.size(0); ++arm)
+      outputs.push_back(attend(q.select(0, arm), k.select(0, arm), v.select(0, arm),
+                               step.cache.of(arm).attention[index_], step.cache.position()));
+  }
+  return timed_linear(at::stack(outputs), weights_.o_proj, step);
+}
+
+at::Tensor SquaredReluMlpBlock::run(const at::Tensor& x, const Step& step) const {
+  at::Tensor inner = timed_linear(x, weights_.up_proj, step);
+  {
+    const KernelClock::Scope scope(step.clock, "", "activation");
+    inner = squared_relu(inner);
+  }
+  return timed_linear(inner, weights_.down_proj, step);
+}
+
+}  // namespace replayeval

@@ -1,0 +1,105 @@
+#include "eval/model/config_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "eval/checkpoint/json_text.h"
+
+namespace replayeval {
+
+using nlohmann::json;
+
+ConfigReader::ConfigReader(const Checkpoint& checkpoint)
+    : file_((checkpoint.folder() / "config.json").string()), config_(checkpoint.config()) {}
+
+const json* ConfigReader::find(const std::string& key) {
+  const auto found = config_.find(key);
+  if (found == config_.end()) return nullptr;
+  read_.insert(key);
+  return found->is_null() ? nullptr : &*found;
+}
+
+bool ConfigReader::has(const std::string& key) const {
+  const auto found = config_.find(key);
+  return found != config_.end() && !found->is_null();
+}
+
+void ConfigReader::fail(const std::string& key, const std::string& expectation) const {
+  const auto found = config_.find(key);
+  throw CheckpointError(file_ + ": key \"" + key + "\" " + (found == config_.end() ? "is missing" : "is " + show(*found)) +
+                        "; expected " + expectation);
+}
+
+std::int64_t ConfigReader::positive(const std::string& key) {
+  constexpr std::int64_t largest = std::int64_t{1} << 31;  // keeps products of two sizes inside 63 bits
+  const json* value = find(key);
+  if (value == nullptr || !value->is_number_integer() || value->get<std::int64_t>() < 1 ||
+      value->get<std::int64_t>() > largest)
+    fail(key, "an integer of at least 1");
+  return value->get<std::int64_t>();
+}
+
+std::int64_t ConfigReader::positive(const std::string& key, std::int64_t fallback) {
+  return find(key) == nullptr ? fallback : positive(key);
+}
+
+double ConfigReader::number(const std::string& key, double fallback) {
+  const json* value = find(key);
+  if (value == nullptr) return fallback;
+  if (!value->is_number() || std::isnan(value->get<double>())) fail(key, "a number");
+  return value->get<double>();
+}
+
+bool ConfigReader::flag(const std::string& key, bool fallback) {
+  const json* value = find(key);
+  if (value == nullptr) return fallback;
+  if (!value->is_boolean()) fail(key, "true or false");
+  return value->get<bool>();
+}
+
+std::string ConfigReader::word(const std::string& key, const std::string& fallback) {
+  const json* value = find(key);
+  if (value == nullptr) return fallback;
+  if (!value->is_string()) fail(key, "a string");
+  return value->get<std::string>();
+}
+
+std::vector<double> ConfigReader::numbers(const std::string& key, const std::vector<double>& fallback) {
+  const json* value = find(key);
+  if (value == nullptr) return fallback;
+  const auto is_number = [](const json& item) { return item.is_number() && !std::isnan(item.get<double>()); };
+  if (!value->is_array() || !std::all_of(value->begin(), value->end(), is_number)) fail(key, "a list of numbers");
+  return value->get<std::vector<double>>();
+}
+
+std::vector<std::string> ConfigReader::words(const std::string& key) {
+  const json* value = find(key);
+  const auto is_word = [](const json& item) { return item.is_string(); };
+  if (value == nullptr || !value->is_array() || !std::all_of(value->begin(), value->end(), is_word))
+    fail(key, "a list of strings");
+  return value->get<std::vector<std::string>>();
+}
+
+void ConfigReader::ignore(const std::vector<std::string>& keys) {
+  for (const std::string& key : keys)
+    if (config_.contains(key)) ignored_.insert(key);
+}
+
+void ConfigReader::require(const std::string& key, const std::vector<json>& allowed, const std::string& why) {
+  const json* value = find(key);
+  if (value == nullptr || std::find(allowed.begin(), allowed.end(), *value) != allowed.end()) return;
+  fail(key, show(allowed.front()) + ": " + why);
+}
+
+void ConfigReader::finish() const {
+  for (const auto& [key, value] : config_.items())
+    if (!read_.contains(key) && !ignored_.contains(key))
+      throw CheckpointError(file_ + ": unknown key \"" + key + "\" (" + show(value) +
+                            "); expected only keys whose meaning for this architecture is known");
+}
+
+std::vector<std::string> ConfigReader::keys_read() const { return {read_.begin(), read_.end()}; }
+std::vector<std::string> ConfigReader::keys_ignored() const { return {ignored_.begin(), ignored_.end()}; }
+
+}  // namespace replayeval

@@ -1,0 +1,51 @@
+// Reads config.json key by key and accounts for every one of them: read, known to do nothing, or an error. A key that
+// nobody looked at may change the model's arithmetic, so it is never passed over in silence.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "eval/checkpoint/checkpoint.h"
+
+namespace replayeval {
+
+class ConfigReader {
+ public:
+  explicit ConfigReader(const Checkpoint& checkpoint);
+
+  // Each throws CheckpointError (file, key, expectation) on a value of another type or out of range; the forms without a
+  // fallback throw when the key is missing. A null counts as missing.
+  std::int64_t positive(const std::string& key);
+  std::int64_t positive(const std::string& key, std::int64_t fallback);
+  double number(const std::string& key, double fallback);  // may be +infinity, not NaN
+  bool flag(const std::string& key, bool fallback);
+  std::string word(const std::string& key, const std::string& fallback);
+  std::vector<double> numbers(const std::string& key, const std::vector<double>& fallback);
+  std::vector<std::string> words(const std::string& key);
+  bool has(const std::string& key) const;  // present and not null
+
+  void ignore(const std::vector<std::string>& keys);  // known to change nothing here
+  // `key` may only have `allowed` values (or be missing): other values would need arithmetic that is not implemented.
+  void require(const std::string& key, const std::vector<nlohmann::json>& allowed, const std::string& why);
+  [[noreturn]] void fail(const std::string& key, const std::string& expectation) const;
+
+  // Throws CheckpointError naming the first key that was neither read nor ignored.
+  void finish() const;
+  std::vector<std::string> keys_read() const;     // of those present, sorted
+  std::vector<std::string> keys_ignored() const;  // of those present, sorted
+
+ private:
+  const nlohmann::json* find(const std::string& key);
+
+  std::string file_;
+  const nlohmann::json& config_;
+  std::set<std::string> read_, ignored_;
+};
+
+}  // namespace replayeval

@@ -1,0 +1,52 @@
+// The caches of a hybrid model: per arm the states and rings of its mixers and the keys and values of its attention.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "eval/model/model.h"
+
+namespace replayeval {
+
+struct KeyValueCache {
+  at::Tensor keys, values;  // [slots, kv_heads, capacity, head_dim], compute dtype
+};
+
+struct ArmCaches {
+  at::Tensor cursor;                 // [slots] int32, shared by the arm's mixers; undefined for an exact arm
+  std::vector<Mamba2Cache> mixers;   // in layer order
+  std::vector<KeyValueCache> attention;
+};
+
+struct HybridCacheShape {
+  std::int64_t attention_layers = 0, kv_heads = 0, head_dim = 0;
+  at::ScalarType compute_dtype = at::kFloat;
+  at::Device device = at::Device(at::kCPU);
+};
+
+class HybridCache : public DecodeCache {
+ public:
+  // Throws std::invalid_argument on no arms, on an arm that makes no sense, and on slots or capacity below 1.
+  HybridCache(std::vector<Arm> arms, const std::vector<Mamba2Mixer>& mixers, const HybridCacheShape& shape,
+              std::int64_t slots, std::int64_t capacity);
+
+  const std::vector<Arm>& arms() const override { return arms_; }
+  std::int64_t slots() const override { return slots_; }
+  std::int64_t capacity() const override { return capacity_; }
+  void reset() override;
+  std::int64_t position() const override { return position_; }
+  std::vector<StorageCounts> storage_counts(std::size_t arm) const override;
+
+  std::int64_t num_arms() const { return static_cast<std::int64_t>(arms_.size()); }
+  ArmCaches& of(std::int64_t arm) { return caches_[static_cast<std::size_t>(arm)]; }
+  const Arm& arm(std::int64_t arm) const { return arms_[static_cast<std::size_t>(arm)]; }
+  void advance(std::int64_t tokens);  // after a step of all layers: moves position and every arm's cursor
+
+ private:
+  std::vector<Arm> arms_;
+  std::vector<ArmCaches> caches_;
+  std::int64_t slots_, capacity_, position_ = 0;
+};
+
+}  // namespace replayeval

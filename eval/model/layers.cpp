@@ -1,0 +1,88 @@
+#include "eval/model/layers.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace replayeval {
+namespace {
+
+// Queries of one attention call: keeps the mask, [queries, keys], small however long a block is.
+constexpr std::int64_t most_queries = 256;
+
+// True where query row r (the token at position first + r) may see key column c.
+at::Tensor causal_mask(std::int64_t first, std::int64_t queries, std::int64_t keys, const at::Device& device) {
+  const auto options = at::TensorOptions().dtype(at::kLong).device(device);
+  const at::Tensor positions = at::arange(first, first + queries, options).unsqueeze(1);
+  return at::arange(keys, options).unsqueeze(0).le(positions);
+}
+
+}  // namespace
+
+at::Tensor linear(const at::Tensor& x, const Linear& layer) {
+  const at::Tensor rows = x.reshape({-1, x.size(-1)});
+  at::Tensor out = layer.bias.defined() ? at::linear(rows, layer.weight, layer.bias) : at::linear(rows, layer.weight);
+  std::vector<std::int64_t> shape(x.sizes().begin(), x.sizes().end());
+  shape.back() = out.size(-1);
+  return out.view(shape);
+}
+
+at::Tensor per_arm(const at::Tensor& x, const std::function<at::Tensor(const at::Tensor&)>& f) {
+  if (!x.is_cpu()) return f(x);
+  std::vector<at::Tensor> parts;
+  for (std::int64_t arm = 0; arm < x.size(0); ++arm) parts.push_back(f(x.select(0, arm)));
+  return at::stack(parts);
+}
+
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps, at::ScalarType type) {
+  return per_arm(x, [&](const at::Tensor& part) {
+    const at::Tensor wide = part.to(at::kFloat);
+    const at::Tensor scale = wide.square().mean(-1, /*keepdim=*/true).add_(eps).rsqrt_();
+    return wide.mul(scale).mul_(weight).to(type);
+  });
+}
+
+at::Tensor squared_relu(const at::Tensor& x) {
+  return per_arm(x, [](const at::Tensor& part) { return at::relu(part).square_(); });
+}
+
+at::Tensor add_residual(const at::Tensor& residual, const at::Tensor& x) {
+  if (!x.is_cpu()) return residual.add(x);
+  at::Tensor sum = at::empty_like(residual);
+  for (std::int64_t arm = 0; arm < x.size(0); ++arm) {
+    at::Tensor part = sum.select(0, arm);
+    part.copy_(residual.select(0, arm)).add_(x.select(0, arm));
+  }
+  return sum;
+}
+
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, KeyValueCache& cache,
+                  std::int64_t position) {
+  const std::int64_t batch = cache.keys.size(0), kv_heads = cache.keys.size(1), head_dim = cache.keys.size(3);
+  const std::int64_t tokens = q.size(0) / batch, group = q.size(1) / (kv_heads * head_dim);
+  const auto append = [&](const at::Tensor& store, const at::Tensor& rows) {
+    store.narrow(2, position, tokens).copy_(rows.view({batch, tokens, kv_heads, head_dim}).transpose(1, 2));
+  };
+  append(cache.keys, k);
+  append(cache.values, v);
+
+  const at::Tensor heads = q.view({batch, tokens, kv_heads, group, head_dim}).permute({0, 2, 3, 1, 4});
+  const double scale = 1.0 / std::sqrt(static_cast<double>(head_dim));
+  std::vector<at::Tensor> outputs;
+  for (std::int64_t begin = 0; begin < tokens; begin += most_queries) {
+    const std::int64_t queries = std::min(most_queries, tokens - begin);
+    const std::int64_t keys = position + begin + queries;
+    // The query heads that share a key head become more query rows of it, so that nothing is repeated in memory.
+    const at::Tensor rows = heads.narrow(3, begin, queries).reshape({batch, kv_heads, group * queries, head_dim});
+    std::optional<at::Tensor> mask;
+    if (queries > 1) mask = causal_mask(position + begin, queries, keys, q.device()).repeat({group, 1});
+    const at::Tensor out = at::scaled_dot_product_attention(rows, cache.keys.narrow(2, 0, keys),
+                                                            cache.values.narrow(2, 0, keys), mask, 0.0, false, scale);
+    outputs.push_back(out.view({batch, kv_heads, group, queries, head_dim}).permute({0, 3, 1, 2, 4}));
+  }
+  return at::cat(outputs, 1).reshape({batch * tokens, kv_heads * group * head_dim});
+}
+
+}  // namespace replayeval

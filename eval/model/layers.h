@@ -1,0 +1,41 @@
+// The dense parts of a hybrid model on hidden states stacked over arms, [arms, rows, width].
+//
+// Matrix products run once over all stacked rows: a row's result does not depend on where it stands. On the CPU
+// everything else runs arm by arm on equally shaped parts, because there the vectorised tails of ATen's elementwise
+// loops round differently at different places, and two identical arms must agree to the bit.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+
+#include "eval/model/hybrid_cache.h"
+
+namespace replayeval {
+
+struct Linear {
+  at::Tensor weight;  // [out, in]
+  at::Tensor bias;    // [out], or undefined
+};
+
+// x: [arms, rows, in] -> [arms, rows, out]
+at::Tensor linear(const at::Tensor& x, const Linear& layer);
+
+// x: [arms, ...] -> the stacked results of f on each arm's part; f must keep the leading sizes of what it is given.
+at::Tensor per_arm(const at::Tensor& x, const std::function<at::Tensor(const at::Tensor&)>& f);
+
+// Normalised and multiplied with the weight in float32, rounded once, to `type` (as the published code does).
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight /* [width] float32 */, double eps, at::ScalarType type);
+
+at::Tensor squared_relu(const at::Tensor& x);
+
+// residual + x, in residual's type.
+at::Tensor add_residual(const at::Tensor& residual, const at::Tensor& x);
+
+// Grouped-query attention of one arm's new tokens over the cached and the new ones, without positions, scale
+// head_dim^-1/2. Appends keys and values at `position`. q: [B * T, heads * head_dim], k and v: [B * T, kv_heads *
+// head_dim] -> [B * T, heads * head_dim].
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, KeyValueCache& cache,
+                  std::int64_t position);
+
+}  // namespace replayeval

@@ -1,0 +1,42 @@
+// The architectures, by the model_type of config.json. A new one is a new file and one line here.
+#include <array>
+
+#include "eval/model/architecture.h"
+#include "eval/model/model.h"
+#include "eval/model/nemotron_h.h"
+#include "eval/checkpoint/json_text.h"
+
+namespace replayeval {
+namespace {
+
+struct Entry {
+  std::string_view model_type;
+  Architecture (*describe)(const Checkpoint&);
+  std::unique_ptr<Model> (*load)(const Checkpoint&, const ModelOptions&);
+};
+
+constexpr std::array<Entry, 1> entries = {{
+    {"nemotron_h", &describe_nemotron_h, &load_nemotron_h},
+}};
+
+const Entry& find_entry(const Checkpoint& checkpoint) {
+  const nlohmann::json& config = checkpoint.config();
+  const auto found = config.find("model_type");
+  std::string known;
+  for (const Entry& entry : entries) {
+    if (found != config.end() && *found == entry.model_type) return entry;
+    known += (known.empty() ? "" : ", ") + std::string(entry.model_type);
+  }
+  throw CheckpointError((checkpoint.folder() / "config.json").string() + ": key \"model_type\" " +
+                        (found == config.end() ? "is missing" : "is " + show(*found)) + "; expected one of: " + known);
+}
+
+}  // namespace
+
+Architecture describe_architecture(const Checkpoint& checkpoint) { return find_entry(checkpoint).describe(checkpoint); }
+
+std::unique_ptr<Model> load_model(const Checkpoint& checkpoint, const ModelOptions& options) {
+  return find_entry(checkpoint).load(checkpoint, options);
+}
+
+}  // namespace replayeval
