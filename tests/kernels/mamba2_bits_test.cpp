@@ -1,0 +1,245 @@
+// What must agree to the last bit: the two modes, the anchors, A/A, and every arrangement of rows and slots.
+#include "tests/kernels/mamba2_arms.h"
+#include "tests/kernels/on_device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+namespace replayeval::testing {
+namespace {
+
+constexpr mamba2::Shape kOdd{6, 2, 24, 40};     // odd multiples of 8, three heads a group
+constexpr mamba2::Shape kTuned{2, 1, 64, 128};  // the tuned size
+constexpr mamba2::Shape kWide{2, 2, 8, 200};    // beyond 128 columns
+
+class Mamba2Bits : public OnDevice {};
+REPLAYEVAL_ON_EACH_DEVICE(Mamba2Bits);
+
+// y bits of `tokens` tokens of one sequence, fed to `slot` in calls of `cuts` tokens.
+Bytes feed_in_cuts(const Mamba2Problem& problem, Mamba2Decoder& decoder, FeedRow row, const std::vector<std::int64_t>& cuts) {
+  Bytes y;
+  for (const std::int64_t tokens : cuts) {
+    const Bytes part = decoder.feed({row}, tokens);
+    y.insert(y.end(), part.begin(), part.end());
+    row.start += tokens;
+  }
+  EXPECT_LE(row.start, problem.tokens);
+  return y;
+}
+
+void expect_modes_agree(DeviceKind kind, const Mamba2Problem& problem, const Mamba2Arm& arm) {
+  SCOPED_TRACE(arm_name(arm));
+  const std::int64_t T = problem.tokens;
+  Mamba2Decoder stepwise(kind, problem, arm, 1);
+  const Bytes expected = feed_in_cuts(problem, stepwise, {0, 0, 0}, std::vector<std::int64_t>(static_cast<std::size_t>(T), 1));
+  for (const std::vector<std::int64_t>& cuts : {std::vector<std::int64_t>{T}, {1, T - 1}, {3, 1, 7, T - 11}, {T - 2, 2}}) {
+    Mamba2Decoder blocks(kind, problem, arm, 1);
+    EXPECT_EQ(feed_in_cuts(problem, blocks, {0, 0, 0}, cuts), expected) << "y, first cut " << cuts[0];
+    EXPECT_EQ(blocks.slot_bits(0), stepwise.slot_bits(0)) << "caches, first cut " << cuts[0];
+    EXPECT_EQ(blocks.counts().saturated, stepwise.counts().saturated);
+    EXPECT_EQ(blocks.counts().subnormal, stepwise.counts().subnormal);
+    EXPECT_EQ(blocks.counts().non_finite, stepwise.counts().non_finite);
+  }
+}
+
+TEST_P(Mamba2Bits, TeacherForcedEqualsStepwiseForEveryArm) {
+  const std::vector<std::int64_t> lengths =
+      full_sweep() ? std::vector<std::int64_t>{1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64}
+                   : std::vector<std::int64_t>{1, 2, 5, 16};
+  const Mamba2Problem odd = random_problem(kOdd, 1, 37, Dtype::bfloat16, 1);
+  for (const std::int64_t L : lengths) {
+    for (const Mamba2Arm& arm : every_arm(L)) expect_modes_agree(GetParam(), odd, arm);
+  }
+}
+
+TEST_P(Mamba2Bits, TeacherForcedEqualsStepwiseAtOtherShapesAndTypes) {
+  for (const mamba2::Shape& shape : {kTuned, kWide}) {
+    for (const Dtype dtype : {Dtype::float32, Dtype::float16}) {
+      Mamba2Problem problem = random_problem(shape, 1, 70, dtype, 2);
+      problem.y_dtype = dtype;
+      expect_modes_agree(GetParam(), problem, {false, {}, {Dtype::bfloat16, Overflow::saturate}});
+      for (const std::int64_t L : {16, 64}) {
+        const std::vector<Mamba2Arm> arms = replay_arms(L);
+        for (std::size_t i = 0; i < arms.size(); i += full_sweep() ? 1 : 5) expect_modes_agree(GetParam(), problem, arms[i]);
+      }
+    }
+  }
+}
+
+// Rows of one call at different ring positions, some of them padded, against each sequence alone.
+TEST_P(Mamba2Bits, RowsAtMixedRingPositionsAreIndependent) {
+  const Mamba2Problem problem = random_problem(kOdd, 5, 40, Dtype::bfloat16, 3);
+  for (const Mamba2Arm& arm : every_arm(6)) {
+    SCOPED_TRACE(arm_name(arm));
+    Mamba2Decoder together(GetParam(), problem, arm, 9);
+    const std::vector<std::int32_t> slot = {7, 0, 8, 3, 4};
+    const std::vector<std::int64_t> lead = {0, 1, 5, 11, 3};  // tokens a sequence is ahead when they meet
+    for (std::int64_t s = 0; s < 5; ++s) {
+      if (lead[s] > 0) together.feed({{slot[s], s, 0}}, lead[s]);
+    }
+    std::vector<FeedRow> rows;
+    for (const std::int64_t s : {3, 1, 4, 0, 2}) rows.push_back({slot[s], s, lead[s]});
+    rows.insert(rows.begin() + 2, FeedRow{-1, 0, 0});
+    const Bytes y = together.feed(rows, 13);
+
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (rows[r].slot < 0) {
+        const std::vector<float> padded = decode_all(token_bits(problem, y, 13, static_cast<std::int64_t>(r), 12), problem.y_dtype);
+        EXPECT_TRUE(std::all_of(padded.begin(), padded.end(), [](float v) { return v == 0.0F; })) << "a padded row's y";
+        continue;
+      }
+      Mamba2Decoder alone(GetParam(), problem, arm, 1);
+      const FeedRow row{0, rows[r].sequence, 0};
+      if (rows[r].start > 0) alone.feed({row}, rows[r].start);
+      const Bytes expected = alone.feed({{0, row.sequence, rows[r].start}}, 13);
+      for (std::int64_t t = 0; t < 13; ++t) {
+        EXPECT_EQ(token_bits(problem, y, 13, static_cast<std::int64_t>(r), t), token_bits(problem, expected, 13, 0, t))
+            << "row " << r << " token " << t;
+      }
+      EXPECT_EQ(together.slot_bits(rows[r].slot), alone.slot_bits(0)) << "row " << r;
+    }
+  }
+}
+
+// The same sequences in batches of different sizes and orders, stepwise, with and without a slot map.
+TEST_P(Mamba2Bits, BatchSizeRowOrderAndSlotMapChangeNothing) {
+  const std::int64_t sequences = 33;
+  const Mamba2Problem problem = random_problem({2, 1, 16, 24}, sequences, 6, Dtype::float32, 4);
+  for (const Mamba2Arm& arm : every_arm(4)) {
+    SCOPED_TRACE(arm_name(arm));
+    Mamba2Decoder in_order(GetParam(), problem, arm, sequences);
+    Mamba2Decoder shuffled(GetParam(), problem, arm, 2 * sequences);
+    std::vector<std::int64_t> order(static_cast<std::size_t>(sequences));
+    std::iota(order.begin(), order.end(), 0);
+    std::mt19937 random(5);
+    for (std::int64_t t = 0; t < problem.tokens; ++t) {
+      std::vector<FeedRow> rows;
+      for (std::int64_t s = 0; s < sequences; ++s) rows.push_back({static_cast<std::int32_t>(s), s, t});
+      const Bytes expected = in_order.feed(rows, 1, true);
+      std::shuffle(order.begin(), order.end(), random);
+      for (std::size_t first = 0; first < order.size(); first += 7) {
+        std::vector<FeedRow> part;
+        for (std::size_t i = first; i < std::min(first + 7, order.size()); ++i) {
+          part.push_back({static_cast<std::int32_t>(2 * order[i] + 1), order[i], t});
+        }
+        const Bytes y = shuffled.feed(part, 1);
+        for (std::size_t i = 0; i < part.size(); ++i) {
+          ASSERT_EQ(token_bits(problem, y, 1, static_cast<std::int64_t>(i), 0),
+                    token_bits(problem, expected, 1, part[i].sequence, 0));
+        }
+      }
+    }
+    for (std::int64_t s = 0; s < sequences; ++s) ASSERT_EQ(in_order.slot_bits(s), shuffled.slot_bits(2 * s + 1));
+  }
+}
+
+TEST_P(Mamba2Bits, TwoIdenticalArmsAreEqual) {
+  Mamba2Problem problem = random_problem({4, 1, 40, 72}, 3, 50, Dtype::float16, 6);
+  problem.y_dtype = Dtype::bfloat16;
+  for (const Mamba2Arm& arm : every_arm(16)) {
+    SCOPED_TRACE(arm_name(arm));
+    Mamba2Decoder a(GetParam(), problem, arm, 3);
+    Mamba2Decoder b(GetParam(), problem, arm, 3);
+    const std::vector<FeedRow> rows = {{0, 0, 0}, {1, 1, 0}, {2, 2, 0}};
+    EXPECT_EQ(a.feed(rows, problem.tokens), b.feed(rows, problem.tokens));
+    for (std::int64_t slot = 0; slot < 3; ++slot) EXPECT_EQ(a.slot_bits(slot), b.slot_bits(slot));
+  }
+}
+
+// Anchor (a): a buffer of one token is the exact executor, by either route and flush.
+TEST_P(Mamba2Bits, BufferOfOneEqualsExact) {
+  for (const mamba2::Shape& shape : {kOdd, kTuned, kWide}) {
+    const Mamba2Problem problem = random_problem(shape, 2, 20, Dtype::bfloat16, 7);
+    for (const Mamba2Arm& arm : replay_arms(1)) {
+      SCOPED_TRACE(arm_name(arm));
+      Mamba2Decoder replay(GetParam(), problem, arm, 2);
+      Mamba2Decoder exact(GetParam(), problem, {false, {}, arm.storage}, 2);
+      const std::vector<FeedRow> rows = {{0, 0, 0}, {1, 1, 0}};
+      EXPECT_EQ(replay.feed(rows, problem.tokens), exact.feed(rows, problem.tokens));
+      for (std::int64_t slot = 0; slot < 2; ++slot) EXPECT_EQ(replay.slot_bits(slot).state, exact.slot_bits(slot).state);
+    }
+  }
+}
+
+// Anchor (b): nothing rounded and a sequential flush give the exact executor's state at each flush, and its y at every
+// token by the state route.
+TEST_P(Mamba2Bits, SequentialFlushWithoutRoundingEqualsExact) {
+  for (const mamba2::Shape& shape : {kOdd, kTuned, kWide}) {
+    for (const std::int64_t L : {2, 7, 16, 64}) {
+      const Mamba2Problem problem = random_problem(shape, 1, 2 * L, Dtype::float32, 8);
+      for (const auto route : {mamba2::Route::output_only, mamba2::Route::state_and_output}) {
+        const Mamba2Arm arm{true, {L, route, mamba2::Flush::sequential, Dtype::float32}, {}};
+        SCOPED_TRACE(arm_name(arm));
+        Mamba2Decoder replay(GetParam(), problem, arm, 1);
+        Mamba2Decoder exact(GetParam(), problem, {}, 1);
+        for (std::int64_t t = 0; t < problem.tokens; ++t) {
+          const Bytes y = replay.feed({{0, 0, t}}, 1);
+          const Bytes y_exact = exact.feed({{0, 0, t}}, 1);
+          const bool flush = (t + 1) % L == 0;
+          if (flush) { ASSERT_EQ(replay.slot_bits(0).state, exact.slot_bits(0).state) << "after token " << t; }
+          if (flush || route == mamba2::Route::state_and_output) { ASSERT_EQ(y, y_exact) << "token " << t; }
+        }
+      }
+    }
+  }
+}
+
+// What reconstruct() builds from w ring entries is what a buffer of w would have flushed (ring in float32, where a
+// stored entry equals the unrounded one), and the checkpoint itself right after a flush.
+TEST_P(Mamba2Bits, ReconstructEqualsTheFlushOfAShorterBuffer) {
+  const Mamba2Problem problem = random_problem(kOdd, 1, 16, Dtype::bfloat16, 9);
+  for (const auto flush : {mamba2::Flush::summed, mamba2::Flush::sequential}) {
+    for (const std::int64_t w : {1, 2, 5, 11}) {
+      const Mamba2Arm longer{true, {16, mamba2::Route::output_only, flush, Dtype::float32}, {}};
+      const Mamba2Arm shorter{true, {w, mamba2::Route::output_only, flush, Dtype::float32}, {}};
+      Mamba2Decoder a(GetParam(), problem, longer, 3);
+      Mamba2Decoder b(GetParam(), problem, shorter, 1);
+      a.feed({{2, 0, 0}}, w);
+      b.feed({{0, 0, 0}}, w);
+      const std::vector<float> rebuilt = a.reconstructed({-1, 2});
+      const std::size_t half = rebuilt.size() / 2;
+      EXPECT_TRUE(std::all_of(rebuilt.begin(), rebuilt.begin() + static_cast<std::ptrdiff_t>(half), [](float v) { return v == 0.0F; }));
+      EXPECT_EQ(std::vector<float>(rebuilt.begin() + static_cast<std::ptrdiff_t>(half), rebuilt.end()), b.state(0));
+      EXPECT_EQ(b.reconstructed({0}), b.state(0));
+    }
+  }
+}
+
+// A slot whose sequence ended in mid-ring serves the next sequence as a fresh one would.
+TEST_P(Mamba2Bits, AResetSlotServesTheNextSequence) {
+  const Mamba2Problem problem = random_problem(kOdd, 2, 20, Dtype::bfloat16, 10);
+  for (const Mamba2Arm& arm : every_arm(8)) {
+    SCOPED_TRACE(arm_name(arm));
+    Mamba2Decoder used(GetParam(), problem, arm, 2);
+    used.feed({{0, 0, 0}, {1, 1, 0}}, 13);
+    used.reset_slot(1);
+    const Bytes y = used.feed({{1, 0, 0}, {0, 0, 13}}, 7);
+    Mamba2Decoder fresh(GetParam(), problem, arm, 2);
+    const Bytes expected = fresh.feed({{1, 0, 0}}, 7);
+    for (std::int64_t t = 0; t < 7; ++t) EXPECT_EQ(token_bits(problem, y, 7, 0, t), token_bits(problem, expected, 7, 0, t));
+    EXPECT_EQ(used.slot_bits(1), fresh.slot_bits(1));
+  }
+}
+
+// The negative of the checks above: a rounded ring and a rounded state do change bits.
+TEST_P(Mamba2Bits, StorageTypesShowInTheBits) {
+  const Mamba2Problem problem = random_problem(kOdd, 1, 20, Dtype::float32, 11);
+  const mamba2::ReplayForm form{8, mamba2::Route::output_only, mamba2::Flush::summed, Dtype::float32};
+  mamba2::ReplayForm rounding = form;
+  rounding.ring_dtype = Dtype::bfloat16;
+  Mamba2Decoder plain(GetParam(), problem, {true, form, {}}, 1);
+  Mamba2Decoder ring(GetParam(), problem, {true, rounding, {}}, 1);
+  Mamba2Decoder state(GetParam(), problem, {true, form, {Dtype::bfloat16, Overflow::infinity}}, 1);
+  const Bytes y = plain.feed({{0, 0, 0}}, 20);
+  const Bytes y_ring = ring.feed({{0, 0, 0}}, 20);
+  const Bytes y_state = state.feed({{0, 0, 0}}, 20);
+  EXPECT_EQ(token_bits(problem, y, 20, 0, 0), token_bits(problem, y_ring, 20, 0, 0)) << "the current token enters unrounded";
+  EXPECT_NE(token_bits(problem, y, 20, 0, 1), token_bits(problem, y_ring, 20, 0, 1));
+  EXPECT_EQ(token_bits(problem, y, 20, 0, 7), token_bits(problem, y_state, 20, 0, 7)) << "y comes before the rounding";
+  EXPECT_NE(token_bits(problem, y, 20, 0, 8), token_bits(problem, y_state, 20, 0, 8));
+}
+
+}  // namespace
+}  // namespace replayeval::testing
