@@ -1,0 +1,83 @@
+#include "reports/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "reports/results_io.h"
+
+namespace replayeval::reports {
+namespace {
+
+// A file that removes itself unless it was committed.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::filesystem::path& target) : target_(target) {
+    name_ = target.string() + ".XXXXXX";
+    descriptor_ = ::mkostemp(name_.data(), O_CLOEXEC);
+    if (descriptor_ < 0) {
+      name_.clear();
+      fail("cannot be written");
+    }
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (!name_.empty()) ::unlink(name_.c_str());
+  }
+
+  void write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) fail("cannot be written");
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    }
+  }
+
+  void commit() {
+    const mode_t mask = ::umask(0);  // mkostemp makes files for the owner alone; give what open() would have
+    ::umask(mask);
+    if (::fchmod(descriptor_, 0666 & ~mask) != 0 || ::fsync(descriptor_) != 0) fail("cannot be flushed to the disk");
+    const int closed = ::close(descriptor_);
+    descriptor_ = -1;
+    if (closed != 0) fail("cannot be closed");
+    if (::rename(name_.c_str(), target_.c_str()) != 0) fail("cannot be put in its place");
+    name_.clear();
+    sync_folder();
+  }
+
+ private:
+  [[noreturn]] void fail(const char* what) const {
+    throw ResultsError(target_.string() + ": " + what + ": " + std::strerror(errno));
+  }
+
+  // So that the rename survives a crash, too. Not every file system can, which is no fault of the file.
+  void sync_folder() const {
+    const std::filesystem::path folder = target_.has_parent_path() ? target_.parent_path() : ".";
+    const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return;
+    ::fsync(descriptor);
+    ::close(descriptor);
+  }
+
+  std::filesystem::path target_;
+  std::string name_;
+  int descriptor_ = -1;
+};
+
+}  // namespace
+
+void write_file_atomically(const std::filesystem::path& file, std::string_view bytes) {
+  TemporaryFile temporary(file);
+  temporary.write(bytes);
+  temporary.commit();
+}
+
+}  // namespace replayeval::reports

@@ -1,0 +1,324 @@
+// Results to and from JSON, field by field.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <set>
+
+#include "reports/results_io.h"
+
+namespace replayeval::reports {
+namespace {
+
+using nlohmann::json;
+
+// ---- to JSON
+
+void put(json& object, const char* key, const std::optional<double>& value) {
+  if (value) object[key] = *value;
+}
+
+json write(const Metric& metric) {
+  json object = {{"value", metric.value}};
+  put(object, "low", metric.low);
+  put(object, "high", metric.high);
+  if (metric.n) object["n"] = *metric.n;
+  return object;
+}
+
+json write(const Delta& delta) {
+  json object = {{"value", delta.value}, {"method", delta.method}};
+  put(object, "low", delta.low);
+  put(object, "high", delta.high);
+  put(object, "p_value", delta.p_value);
+  put(object, "confidence", delta.confidence);
+  return object;
+}
+
+template <typename Value>
+json write(const std::map<std::string, Value>& map);
+template <typename Value>
+json write(const std::vector<Value>& values);
+
+json write(const ArmResult& arm) {
+  return {{"metrics", write(arm.metrics)}, {"seconds", arm.seconds}, {"tokens_per_second", arm.tokens_per_second}};
+}
+
+json write(const PositionBucket& bucket) {
+  return {{"begin", bucket.begin},
+          {"end", bucket.end},
+          {"n", bucket.n},
+          {"perplexity", write(bucket.perplexity)},
+          {"delta", write(bucket.delta)}};
+}
+
+json write(const StateError& error) {
+  return {{"arm", error.arm},
+          {"depth", error.depth},
+          {"layer", error.layer},
+          {"position", error.position},
+          {"relative_frobenius", error.relative_frobenius},
+          {"max_abs", error.max_abs},
+          {"cosine", error.cosine},
+          {"output_relative_error", error.output_relative_error},
+          {"head_relative_frobenius", error.head_relative_frobenius}};
+}
+
+json write(const StorageCount& count) {
+  return {{"arm", count.arm},
+          {"layer", count.layer},
+          {"saturated", count.saturated},
+          {"subnormal", count.subnormal},
+          {"non_finite", count.non_finite}};
+}
+
+json write(const KernelTime& time) {
+  return {{"arm", time.arm}, {"kernel", time.kernel}, {"calls", time.calls}, {"seconds", time.seconds}};
+}
+
+json write(const Workload& workload) {
+  return {{"name", workload.name},
+          {"kind", workload.kind},
+          {"data", workload.data},
+          {"arms", write(workload.arms)},
+          {"deltas", write(workload.deltas)},
+          {"divergence", write(workload.divergence)},
+          {"positions", write(workload.positions)},
+          {"state_errors", write(workload.state_errors)},
+          {"storage_counts", write(workload.storage_counts)},
+          {"kernel_times", write(workload.kernel_times)},
+          {"seconds", workload.seconds}};
+}
+
+template <typename Value>
+json write(const std::map<std::string, Value>& map) {
+  json object = json::object();
+  for (const auto& [key, value] : map) object[key] = write(value);
+  return object;
+}
+
+template <typename Value>
+json write(const std::vector<Value>& values) {
+  json array = json::array();
+  for (const Value& value : values) array.push_back(write(value));
+  return array;
+}
+
+// ---- from JSON that the schema has accepted
+
+void read(const json& from, double& to) { to = from.get<double>(); }
+void read(const json& from, std::int64_t& to) { to = from.get<std::int64_t>(); }
+void read(const json& from, std::string& to) { to = from.get<std::string>(); }
+void read(const json& from, Metric& to);
+void read(const json& from, Delta& to);
+void read(const json& from, ArmResult& to);
+void read(const json& from, PositionBucket& to);
+void read(const json& from, StateError& to);
+void read(const json& from, StorageCount& to);
+void read(const json& from, KernelTime& to);
+void read(const json& from, Workload& to);
+
+template <typename Value>
+void read(const json& from, std::map<std::string, Value>& to) {
+  for (const auto& [key, value] : from.items()) read(value, to[key]);
+}
+
+template <typename Value>
+void read(const json& from, std::vector<Value>& to) {
+  for (const json& value : from) read(value, to.emplace_back());
+}
+
+template <typename Value>
+void get(const json& object, const char* key, Value& to) {
+  read(object.at(key), to);
+}
+
+template <typename Value>
+void get(const json& object, const char* key, std::optional<Value>& to) {
+  if (object.contains(key)) read(object.at(key), to.emplace());
+}
+
+void read(const json& from, Metric& to) {
+  get(from, "value", to.value);
+  get(from, "low", to.low);
+  get(from, "high", to.high);
+  get(from, "n", to.n);
+}
+
+void read(const json& from, Delta& to) {
+  get(from, "value", to.value);
+  get(from, "low", to.low);
+  get(from, "high", to.high);
+  get(from, "p_value", to.p_value);
+  get(from, "confidence", to.confidence);
+  get(from, "method", to.method);
+}
+
+void read(const json& from, ArmResult& to) {
+  get(from, "metrics", to.metrics);
+  get(from, "seconds", to.seconds);
+  get(from, "tokens_per_second", to.tokens_per_second);
+}
+
+void read(const json& from, PositionBucket& to) {
+  get(from, "begin", to.begin);
+  get(from, "end", to.end);
+  get(from, "n", to.n);
+  get(from, "perplexity", to.perplexity);
+  get(from, "delta", to.delta);
+}
+
+void read(const json& from, StateError& to) {
+  get(from, "arm", to.arm);
+  get(from, "depth", to.depth);
+  get(from, "layer", to.layer);
+  get(from, "position", to.position);
+  get(from, "relative_frobenius", to.relative_frobenius);
+  get(from, "max_abs", to.max_abs);
+  get(from, "cosine", to.cosine);
+  get(from, "output_relative_error", to.output_relative_error);
+  get(from, "head_relative_frobenius", to.head_relative_frobenius);
+}
+
+void read(const json& from, StorageCount& to) {
+  get(from, "arm", to.arm);
+  get(from, "layer", to.layer);
+  get(from, "saturated", to.saturated);
+  get(from, "subnormal", to.subnormal);
+  get(from, "non_finite", to.non_finite);
+}
+
+void read(const json& from, KernelTime& to) {
+  get(from, "arm", to.arm);
+  get(from, "kernel", to.kernel);
+  get(from, "calls", to.calls);
+  get(from, "seconds", to.seconds);
+}
+
+void read(const json& from, Workload& to) {
+  get(from, "name", to.name);
+  get(from, "kind", to.kind);
+  to.data = from.at("data");
+  get(from, "arms", to.arms);
+  get(from, "deltas", to.deltas);
+  get(from, "divergence", to.divergence);
+  get(from, "positions", to.positions);
+  get(from, "state_errors", to.state_errors);
+  get(from, "storage_counts", to.storage_counts);
+  get(from, "kernel_times", to.kernel_times);
+  get(from, "seconds", to.seconds);
+}
+
+// ---- what a schema cannot say
+
+// JSON has no spelling for NaN and infinity, and the library would write null: so this runs before anything is spelt.
+void check_finite(const json& node, const std::string& pointer) {
+  if (node.is_number_float() && !std::isfinite(node.get<double>())) {
+    throw ResultsError(fmt::format("results: {}: is {}; expected a finite number", pointer, node.get<double>()));
+  }
+  if (!node.is_structured()) return;
+  for (const auto& [key, value] : node.items()) check_finite(value, pointer + "/" + key);
+}
+
+void check_version(const json& results, const std::string& place) {
+  if (!results.is_object() || !results.contains("schema_version")) {
+    throw ResultsError(fmt::format("{}: /schema_version: is missing; expected {}", place, schema_version));
+  }
+  if (results["schema_version"] != schema_version) {
+    throw ResultsError(fmt::format("{}: /schema_version: found {}, this program reads {}", place,
+                                   results["schema_version"].dump(), schema_version));
+  }
+}
+
+class NameCheck {
+ public:
+  NameCheck(const json& results, std::string place) : place_(std::move(place)) {
+    std::size_t index = 0;
+    for (const json& arm : results.at("arms")) {
+      const std::string pointer = fmt::format("/arms/{}", index++);
+      if (!arms_.insert(arm.at("name").get<std::string>()).second) {
+        fault(pointer + "/name", fmt::format("found {} again, expected another name for each arm", arm["name"].dump()));
+      }
+      const bool replay = arm.at("executor") == "replay";
+      if (replay != arm.contains("ring_form")) {
+        fault(pointer, replay ? "key \"ring_form\" is missing, which a replay arm needs"
+                              : "has \"ring_form\", which an exact arm does not have");
+      }
+    }
+  }
+
+  void known(const std::string& arm, const std::string& pointer) const {
+    if (!arms_.contains(arm)) fault(pointer, fmt::format("names the arm \"{}\", expected one of those in /arms", arm));
+  }
+
+  void known_keys(const json& object, const std::string& pointer) const {
+    for (const auto& [arm, unused] : object.items()) known(arm, pointer + "/" + arm);
+  }
+
+  [[noreturn]] void fault(const std::string& pointer, const std::string& what) const {
+    throw ResultsError(fmt::format("{}: {}: {}", place_, pointer, what));
+  }
+
+ private:
+  std::string place_;
+  std::set<std::string> arms_;
+};
+
+void check_names(const json& results, const std::string& place) {
+  const NameCheck check(results, place);
+  check.known(results.at("baseline"), "/baseline");
+  std::set<std::string> workloads;
+  std::size_t index = 0;
+  for (const json& workload : results.at("workloads")) {
+    const std::string pointer = fmt::format("/workloads/{}", index++);
+    if (!workloads.insert(workload.at("name").get<std::string>()).second) {
+      check.fault(pointer + "/name", fmt::format("found {} again, expected another name for each workload",
+                                                 workload["name"].dump()));
+    }
+    for (const char* key : {"arms", "deltas", "divergence"}) check.known_keys(workload.at(key), pointer + "/" + key);
+    for (const char* key : {"state_errors", "storage_counts", "kernel_times"}) {
+      std::size_t row = 0;
+      for (const json& entry : workload.at(key)) {
+        const std::string arm = entry.at("arm");
+        const bool shared = arm.empty() && std::string_view(key) == "kernel_times";
+        if (!shared) check.known(arm, fmt::format("{}/{}/{}/arm", pointer, key, row));
+        ++row;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+json to_json(const Results& results) {
+  json object = {{"schema_version", schema_version},
+                 {"tool", results.tool},
+                 {"environment", results.environment},
+                 {"config", results.config},
+                 {"checkpoint", results.checkpoint},
+                 {"numerics", results.numerics},
+                 {"arms", results.arms},
+                 {"baseline", results.baseline},
+                 {"workloads", write(results.workloads)}};
+  check_finite(object, "");
+  validate_results(object);
+  check_names(object, "results");
+  return object;
+}
+
+Results results_from_json(const json& object, const std::string& place) {
+  check_version(object, place);
+  validate_results(object, place);
+  check_names(object, place);
+  Results results;
+  results.tool = object.at("tool");
+  results.environment = object.at("environment");
+  results.config = object.at("config");
+  results.checkpoint = object.at("checkpoint");
+  results.numerics = object.at("numerics");
+  for (const auto& arm : object.at("arms")) results.arms.push_back(arm);
+  get(object, "baseline", results.baseline);
+  get(object, "workloads", results.workloads);
+  return results;
+}
+
+}  // namespace replayeval::reports
