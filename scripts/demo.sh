@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# From a fresh clone to the report of the main job: set-up, build, `replayeval run configs/demo.yaml`.
+# REPLAYEVAL_PRESET: the preset to build (default release: with CUDA kernels where an nvcc is found).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=scripts/setup.sh
+. scripts/setup.sh
+preset=${REPLAYEVAL_PRESET:-release}
+
+build_program() { scripts/build.sh "$preset" replayeval >&2; }
+evaluate() { "build/$preset/bin/replayeval" run configs/demo.yaml; }
+
+set_up --preset "$preset"
+shown_stage build build_program
+shown_stage evaluation evaluate
+print_stage_times
+say ""
+say "The report: results/demo/report.md"
