@@ -31,6 +31,7 @@ struct ArmResult {
   std::map<std::string, Metric> metrics;  // e.g. perplexity, mean_log_likelihood
   double seconds = 0.0;                   // wall time attributed to this arm's mixers, rings and states
   double tokens_per_second = 0.0;
+  std::optional<std::int64_t> state_bytes, ring_bytes;  // stored per sequence, over all layers
 };
 
 // One row of a perplexity delta by position: tokens whose position in their window lies in [begin, end).

@@ -40,7 +40,11 @@ template <typename Value>
 json write(const std::vector<Value>& values);
 
 json write(const ArmResult& arm) {
-  return {{"metrics", write(arm.metrics)}, {"seconds", arm.seconds}, {"tokens_per_second", arm.tokens_per_second}};
+  json object = {
+      {"metrics", write(arm.metrics)}, {"seconds", arm.seconds}, {"tokens_per_second", arm.tokens_per_second}};
+  if (arm.state_bytes) object["state_bytes"] = *arm.state_bytes;
+  if (arm.ring_bytes) object["ring_bytes"] = *arm.ring_bytes;
+  return object;
 }
 
 json write(const PositionBucket& bucket) {
@@ -157,6 +161,8 @@ void read(const json& from, ArmResult& to) {
   get(from, "metrics", to.metrics);
   get(from, "seconds", to.seconds);
   get(from, "tokens_per_second", to.tokens_per_second);
+  get(from, "state_bytes", to.state_bytes);
+  get(from, "ring_bytes", to.ring_bytes);
 }
 
 void read(const json& from, PositionBucket& to) {

@@ -1,0 +1,167 @@
+#include "reports/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <map>
+
+#include "reports/atomic_file.h"
+#include "reports/gnuplot.h"
+#include "reports/results_io.h"
+
+namespace replayeval::reports {
+namespace {
+
+// Okabe and Ito's colours: told apart by colour-blind readers, too.
+constexpr std::array colours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"};
+
+struct Plot {
+  std::string stem;      // of the files
+  std::string title;
+  std::string data;      // what the script plots: blocks parted by two blank lines, one an arm
+  std::string settings;  // gnuplot commands of this plot alone
+  std::vector<std::string> arms;
+  std::string style;     // e.g. "using 1:2:3:4 with yerrorlines"
+};
+
+// A name that is safe as a file name and in a link.
+std::string safe_name(const std::string& name) {
+  std::string safe = name;
+  for (char& c : safe) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_') c = '_';
+  }
+  return safe;
+}
+
+std::string quoted(const std::string& text) {
+  std::string inner;
+  for (const char c : text) inner += c == '\'' ? std::string("''") : std::string(1, c);  // gnuplot's way
+  return "'" + inner + "'";
+}
+
+double percent_of_perplexity(double log_likelihood_delta) { return 100.0 * std::expm1(-log_likelihood_delta); }
+
+std::vector<std::string> arm_names(const Results& results) {
+  std::vector<std::string> names;
+  for (const nlohmann::json& arm : results.arms) names.push_back(arm.at("name").get<std::string>());
+  return names;
+}
+
+Plot position_plot(const Results& results, const Workload& workload) {
+  Plot plot{.stem = safe_name(workload.name) + "-perplexity_by_position",
+            .title = "Perplexity delta by position in the window",
+            .data = "# place  ΔPPL %  low  high\n",
+            .settings = "set ylabel 'ΔPPL %'\nset xlabel 'position in the window (tokens)'\nset xzeroaxis lt 1 lc '#888888'\n",
+            .arms = {},
+            .style = "using 1:2:3:4 with yerrorlines"};
+  for (const std::string& arm : arm_names(results)) {
+    std::string block;
+    for (std::size_t i = 0; i < workload.positions.size(); ++i) {
+      const auto found = workload.positions[i].delta.find(arm);
+      if (found == workload.positions[i].delta.end()) continue;
+      const Delta& delta = found->second;
+      // Side by side, so that bars do not hide each other. A fall of log-likelihood is a rise of perplexity.
+      block += fmt::format("{} {} {} {}\n", static_cast<double>(i) + 0.05 * static_cast<double>(plot.arms.size()),
+                           percent_of_perplexity(delta.value), percent_of_perplexity(delta.high.value_or(delta.value)),
+                           percent_of_perplexity(delta.low.value_or(delta.value)));
+    }
+    if (block.empty()) continue;
+    plot.data += fmt::format("{}\n\n", block);
+    plot.arms.push_back(arm);
+  }
+  std::string tics;
+  for (std::size_t i = 0; i < workload.positions.size(); ++i) {
+    const PositionBucket& bucket = workload.positions[i];
+    tics += fmt::format("{}'{}–{}' {}", i == 0 ? "" : ", ", bucket.begin, bucket.end - 1, i);
+  }
+  plot.settings += fmt::format("set xtics rotate by -30 ({})\nset xrange [-0.5:{}]\n", tics,
+                               static_cast<double>(workload.positions.size()) - 0.3);
+  return plot;
+}
+
+Plot state_error_plot(const Results& results, const Workload& workload, const std::string& depth) {
+  Plot plot{.stem = fmt::format("{}-state_error_{}", safe_name(workload.name), depth),
+            .title = fmt::format("State error of the worst layer, {}", depth == "gold" ? "against float64" : depth),
+            .data = "# tokens decoded  relative Frobenius error\n",
+            .settings = "set logscale y\nset format y '10^{%L}'\nset ylabel 'relative Frobenius error'\n"
+                        "set xlabel 'tokens decoded'\n",
+            .arms = {},
+            .style = "using 1:2 with linespoints"};
+  for (const std::string& arm : arm_names(results)) {
+    std::map<std::int64_t, double> worst;
+    for (const StateError& error : workload.state_errors) {
+      if (error.arm == arm && error.depth == depth) {
+        worst[error.position] = std::max(worst[error.position], error.relative_frobenius);
+      }
+    }
+    std::string block;
+    for (const auto& [position, error] : worst) {
+      if (error > 0.0) block += fmt::format("{} {}\n", position, error);  // zero has no place on a logarithmic axis
+    }
+    if (block.empty()) continue;
+    plot.data += fmt::format("{}\n\n", block);
+    plot.arms.push_back(arm);
+  }
+  return plot;
+}
+
+std::string script_of(const Plot& plot, const std::string& output) {
+  std::string script = fmt::format(
+      "set encoding utf8\nset terminal svg size 860,420 noenhanced background rgb 'white' font 'sans,13'\n"
+      "set output {}\nset title {} noenhanced\nset key outside right top noenhanced\nset grid lc '#dddddd'\n"
+      "set tics nomirror\n{}plot ",
+      quoted(output), quoted(plot.title), plot.settings);
+  for (std::size_t i = 0; i < plot.arms.size(); ++i) {
+    script += fmt::format("{}{} index {} {} lw 1.6 pt {} ps 0.6 lc '{}' title {}", i == 0 ? "" : ", \\\n     ",
+                          quoted(plot.stem + ".dat"), i, plot.style, 4 + i % 10, colours[i % colours.size()],
+                          quoted(plot.arms[i]));
+  }
+  return script + "\nunset output\n";
+}
+
+// "" or why there is no figure.
+std::string draw(const Plot& plot, const std::filesystem::path& folder) {
+  const std::filesystem::path figure = folder / (plot.stem + ".svg");
+  const std::filesystem::path partial = folder / (plot.stem + ".svg.partial");
+  const std::filesystem::path script = folder / (plot.stem + ".gp");
+  write_file_atomically(folder / (plot.stem + ".dat"), plot.data);
+  write_file_atomically(script, script_of(plot, partial.filename().string()));
+  std::string complaint = run_gnuplot(script);
+  std::error_code ignored;
+  if (complaint.empty()) {
+    // From now on the script is for people, who want the figure itself.
+    write_file_atomically(script, script_of(plot, figure.filename().string()));
+    std::filesystem::rename(partial, figure, ignored);
+    if (ignored) complaint = fmt::format("gnuplot wrote no {}", figure.filename().string());
+  }
+  if (!complaint.empty()) std::filesystem::remove(partial, ignored);
+  return complaint;
+}
+
+}  // namespace
+
+Figures draw_figures(const Results& results, const std::filesystem::path& folder) {
+  Figures figures;
+  for (const Workload& workload : results.workloads) {
+    std::vector<Plot> plots = {position_plot(results, workload)};
+    for (const char* depth : {"gold", "propagated", "local"}) {
+      plots.push_back(state_error_plot(results, workload, depth));
+    }
+    for (const Plot& plot : plots) {
+      if (plot.arms.empty() || !figures.note.empty()) continue;  // a complaint of one is a complaint of all
+      std::error_code failure;
+      std::filesystem::create_directories(folder / "figures", failure);
+      if (failure) throw ResultsError(fmt::format("{}: cannot be made: {}", (folder / "figures").string(), failure.message()));
+      figures.note = draw(plot, folder / "figures");
+      if (figures.note.empty()) {
+        figures.drawn.push_back({.file = "figures/" + plot.stem + ".svg", .title = plot.title, .workload = workload.name});
+      }
+    }
+  }
+  return figures;
+}
+
+}  // namespace replayeval::reports

@@ -1,0 +1,151 @@
+// What an arm costs in quality.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "reports/markdown_sections.h"
+#include "reports/markdown_table.h"
+#include "reports/metric_names.h"
+#include "reports/numbers.h"
+#include "reports/summary.h"
+#include "reports/verdict.h"
+
+namespace replayeval::reports::markdown {
+namespace {
+
+constexpr const char* absent = "–";
+
+std::string number(const std::optional<double>& value, int digits = 3) {
+  return value ? significant(*value, digits) : absent;
+}
+
+std::string interval_text(const Delta& delta, double scale) {
+  const Spread text = spread(delta.value, delta.low, delta.high, scale);
+  return text.low.empty() ? absent : fmt::format("[{}, {}]", text.low, text.high);
+}
+
+// Arms in the order of the results, which is the order they were written in.
+std::vector<std::string> compared_arms(const Results& results) {
+  std::vector<std::string> names;
+  for (const nlohmann::json& arm : results.arms) {
+    const std::string name = arm.at("name");
+    if (name != results.baseline) names.push_back(name);
+  }
+  return names;
+}
+
+std::string share_percent(double share) { return share == 1.0 ? "100" : fmt::format("{:.4f}", 100.0 * share); }
+
+}  // namespace
+
+std::string compared(const Results& results, const Workload& workload) {
+  MarkdownTable arms({"arm", "what it is"}, {1});
+  for (const ArmSummary& arm : summarise(results, workload)) {
+    arms.add_row({code(arm.name), escaped(arm.description) + (arm.is_baseline ? " (**baseline**)" : "")});
+  }
+  std::string text = "### What was compared\n\n" + arms.text() + "\n";
+  if (const std::string line = data_line(workload); !line.empty()) text += escaped(line) + ".";
+  if (const std::string line = mode_line(workload); !line.empty()) text += " " + escaped(line) + ".";
+  return text + "\n";
+}
+
+std::string verdicts(const Results& results, const Workload& workload) {
+  std::string text = "### Verdict\n\n";
+  for (const std::string& arm : compared_arms(results)) {
+    text += fmt::format("- **{}**: {}\n", escaped(arm), escaped(verdict(workload, arm).text));
+  }
+  return text;
+}
+
+std::string summary(const Results& results, const Workload& workload) {
+  MarkdownTable table({"arm", "perplexity", "ΔPPL %", "interval", "mean KL", "99.9 % KL", "max KL", "same top-1 %",
+                       "state error vs gold", "propagated", "tokens/s", "of baseline"});
+  for (const ArmSummary& arm : summarise(results, workload)) {
+    const auto unless_baseline = [&](const std::string& cell) { return arm.is_baseline ? std::string() : cell; };
+    const auto& delta = arm.perplexity_ratio;
+    table.add_row({code(arm.name), number(arm.perplexity, 6),
+                   unless_baseline(delta ? spread(delta->value, delta->low, delta->high, 100.0).value : absent),
+                   unless_baseline(delta ? interval_text(*delta, 100.0) : absent), unless_baseline(number(arm.kl_mean)),
+                   unless_baseline(number(arm.kl_p999)), unless_baseline(number(arm.kl_max)),
+                   unless_baseline(arm.same_top1 ? share_percent(*arm.same_top1) : absent), number(arm.gold_error),
+                   unless_baseline(number(arm.propagated_error)), number(arm.tokens_per_second, 4),
+                   arm.speed_ratio ? fmt::format("{:.3f}×", *arm.speed_ratio) : absent});
+  }
+  return "### Summary\n\n" + table.text() +
+         "\nKL in nats a token, from the baseline to the arm over the full vocabulary. State error: relative Frobenius, "
+         "the worst layer and position; *gold* is the float64 recurrence on the inputs that the arm itself saw.\n";
+}
+
+std::string deltas(const Results& results, const Workload& workload) {
+  MarkdownTable table({"arm", "metric", "delta", "interval", "confidence", "p", "method"}, {1, 6});
+  for (const std::string& arm : compared_arms(results)) {
+    const auto found = workload.deltas.find(arm);
+    if (found == workload.deltas.end()) continue;
+    for (const auto& [metric, delta] : found->second) {
+      table.add_row({code(arm), code(metric), spread(delta.value, delta.low, delta.high).value, interval_text(delta, 1.0),
+                     delta.confidence ? fmt::format("{:g} %", 100.0 * *delta.confidence) : absent, number(delta.p_value),
+                     escaped(delta.method)});
+    }
+  }
+  if (table.empty()) return "";
+  return "### Paired deltas (arm minus baseline)\n\n" + table.text() +
+         "\n`perplexity_relative` is PPL / baseline PPL − 1; `mean_log_likelihood` is in nats a token; `_t` is the second "
+         "interval of the same quantity.\n";
+}
+
+std::string divergence(const Results& results, const Workload& workload) {
+  std::set<std::string> metrics;
+  for (const auto& [arm, values] : workload.divergence) {
+    for (const auto& [metric, unused] : values) metrics.insert(metric);
+  }
+  if (metrics.empty()) return "";
+  std::vector<std::string> titles = {"metric"};
+  const std::vector<std::string> arms = compared_arms(results);
+  for (const std::string& arm : arms) titles.push_back(code(arm));
+  MarkdownTable table(titles);
+  for (const std::string& metric : metrics) {
+    std::vector<std::string> row = {code(metric)};
+    for (const std::string& arm : arms) {
+      const auto values = workload.divergence.find(arm);
+      const bool known = values != workload.divergence.end() && values->second.contains(metric);
+      if (!known) {
+        row.push_back(absent);
+        continue;
+      }
+      const Metric& value = values->second.at(metric);
+      std::string cell = significant(value.value, metric == names::same_top1 ? 7 : 3);
+      if (value.low && value.high) {
+        const int digits = metric == names::same_top1 ? 7 : 3;
+        cell += fmt::format(" [{}, {}]", significant(*value.low, digits), significant(*value.high, digits));
+      }
+      row.push_back(cell);
+    }
+    table.add_row(row);
+  }
+  return "### Divergence from the baseline\n\n" + table.text() +
+         "\n`kl_*`: nats a token; `dp_*`: probability of the target, arm minus baseline; the others: shares of tokens.\n";
+}
+
+std::string positions(const Results& results, const Workload& workload) {
+  if (workload.positions.empty()) return "";
+  const std::vector<std::string> arms = compared_arms(results);
+  std::vector<std::string> titles = {"position", "tokens", code(results.baseline) + " PPL"};
+  for (const std::string& arm : arms) titles.push_back(code(arm) + " Δ");
+  MarkdownTable table(titles);
+  for (const PositionBucket& bucket : workload.positions) {
+    std::vector<std::string> row = {fmt::format("{} – {}", bucket.begin, bucket.end - 1), count_text(bucket.n)};
+    const auto base = bucket.perplexity.find(results.baseline);
+    row.push_back(base == bucket.perplexity.end() ? absent : significant(base->second.value, 5));
+    for (const std::string& arm : arms) {
+      const auto delta = bucket.delta.find(arm);
+      row.push_back(delta == bucket.delta.end()
+                        ? absent
+                        : spread_text(spread(delta->second.value, delta->second.low, delta->second.high, 1e6)));
+    }
+    table.add_row(row);
+  }
+  return "### By position in the window\n\nDelta of the mean log-likelihood, in 10⁻⁶ nats a token; below zero is worse.\n\n" +
+         table.text();
+}
+
+}  // namespace replayeval::reports::markdown

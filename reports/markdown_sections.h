@@ -1,0 +1,23 @@
+// The sections of the Markdown report. Each returns "" when the results hold nothing for it.
+#pragma once
+
+#include <string>
+
+#include "reports/figures.h"
+#include "reports/results.h"
+
+namespace replayeval::reports::markdown {
+
+std::string compared(const Results& results, const Workload& workload);  // the arms, the text, the mode
+std::string verdicts(const Results& results, const Workload& workload);
+std::string summary(const Results& results, const Workload& workload);
+std::string deltas(const Results& results, const Workload& workload);  // every delta with interval and method
+std::string divergence(const Results& results, const Workload& workload);
+std::string positions(const Results& results, const Workload& workload);
+std::string state_error(const Results& results, const Workload& workload);  // three depths, a row a layer and position
+std::string storage(const Results& results, const Workload& workload);
+std::string speed(const Results& results, const Workload& workload);  // seconds, tokens/s, bytes, kernel times
+std::string figures(const Workload& workload, const Figures& drawn);
+std::string provenance(const Results& results);
+
+}  // namespace replayeval::reports::markdown

@@ -1,0 +1,83 @@
+#include "reports/numbers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace replayeval::reports {
+namespace {
+
+// The decimal exponent of `value` once it is rounded to `digits` significant digits; value != 0.
+int exponent_of(double value, int digits) {
+  const std::string text = fmt::format("{:.{}e}", std::abs(value), std::max(0, digits - 1));
+  return std::stoi(text.substr(text.find('e') + 1));
+}
+
+constexpr int smallest_fixed = -3;  // 0.001
+constexpr int largest_fixed = 4;    // 99999
+
+}  // namespace
+
+std::string significant(double value, int digits) {
+  if (value == 0.0) return "0";
+  const int exponent = exponent_of(value, digits);
+  if (exponent < smallest_fixed || exponent > largest_fixed) return fmt::format("{:.{}e}", value, std::max(0, digits - 1));
+  return fmt::format("{:.{}f}", value, std::max(0, digits - 1 - exponent));
+}
+
+std::string with_sign(double value, int digits) { return (value > 0.0 ? "+" : "") + significant(value, digits); }
+
+Spread spread(double value, const std::optional<double>& low, const std::optional<double>& high, double scale) {
+  const double scaled = value * scale;
+  if (!low || !high) return {.value = with_sign(scaled, 4), .low = "", .high = ""};
+  const double half_width = std::abs(*high - *low) * scale / 2;
+  const double largest = std::max({std::abs(scaled), std::abs(*low * scale), std::abs(*high * scale)});
+  if (largest == 0.0) return {.value = "0", .low = "0", .high = "0"};
+  // The last digit that means something; an interval without width says nothing about it.
+  const int last = half_width > 0.0 ? exponent_of(half_width, 2) - 1 : exponent_of(largest, 4) - 3;
+  const int top = exponent_of(largest, 2);
+  const auto text = [&](double number) -> std::string {
+    if (number == 0.0) return "0";
+    const std::string sign = number > 0.0 ? "+" : "";
+    if (top >= smallest_fixed && top <= largest_fixed) return sign + fmt::format("{:.{}f}", number, std::max(0, -last));
+    return sign + fmt::format("{:.{}e}", number, std::clamp(exponent_of(number, 2) - last, 0, 6));
+  };
+  return {.value = text(scaled), .low = text(*low * scale), .high = text(*high * scale)};
+}
+
+std::string spread_text(const Spread& spread) {
+  return spread.low.empty() ? spread.value : fmt::format("{} [{}, {}]", spread.value, spread.low, spread.high);
+}
+
+std::string count_text(std::int64_t count) {
+  std::string text = std::to_string(count);
+  const std::size_t first_digit = count < 0 ? 1 : 0;
+  for (std::size_t at = text.size(); at > first_digit + 3;) {
+    at -= 3;
+    text.insert(at, ",");
+  }
+  return text;
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds == 0.0) return "0 s";
+  if (seconds < 1e-3) return significant(seconds * 1e6, 3) + " µs";
+  if (seconds < 1.0) return significant(seconds * 1e3, 3) + " ms";
+  if (seconds < 120.0) return significant(seconds, 3) + " s";
+  const auto whole = static_cast<std::int64_t>(std::llround(seconds));
+  return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+}
+
+std::string bytes_text(double bytes) {
+  constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (bytes >= 1024.0 && unit + 1 < units.size()) {
+    bytes /= 1024.0;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, units[unit]);
+}
+
+}  // namespace replayeval::reports

@@ -1,0 +1,152 @@
+#include "reports/table.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "reports/numbers.h"
+#include "reports/summary.h"
+#include "reports/text_table.h"
+#include "reports/verdict.h"
+
+namespace replayeval::reports {
+namespace {
+
+constexpr const char* absent = "–";
+
+std::string number(const std::optional<double>& value, int digits) {
+  return value ? significant(*value, digits) : absent;
+}
+
+// A share as percent; 99.99 and 100 must look different, so the distance from 100 decides the digits.
+std::string percent(const std::optional<double>& share) {
+  if (!share) return absent;
+  if (*share == 1.0) return "100";
+  return fmt::format("{:.{}f}", 100.0 * *share, *share > 0.999 ? 4 : 2);
+}
+
+Tint tint_of(Change change) {
+  switch (change) {
+    case Change::identical:
+    case Change::none:
+    case Change::better: return Tint::good;
+    case Change::worse: return Tint::bad;
+    case Change::unknown: break;
+  }
+  return Tint::warning;
+}
+
+std::string row_name(const ArmSummary& arm) { return arm.is_baseline ? arm.name + " *" : arm.name; }
+
+TextTable quality_table(const Workload& workload, const std::vector<ArmSummary>& arms) {
+  TextTable table({{"arm", Align::left, 0},
+                   {"perplexity", Align::right, 0},
+                   {"ΔPPL %", Align::right, 0},
+                   {"interval", Align::left, 9},
+                   {"mean KL", Align::right, 8},
+                   {"p99.9 KL", Align::right, 5},
+                   {"max KL", Align::right, 6},
+                   {"same top-1 %", Align::right, 7}});
+  for (const ArmSummary& arm : arms) {
+    std::string delta = arm.is_baseline ? "" : absent;
+    std::string interval;
+    if (arm.perplexity_ratio) {
+      const Spread text = spread(arm.perplexity_ratio->value, arm.perplexity_ratio->low, arm.perplexity_ratio->high, 100.0);
+      delta = text.value;
+      if (!text.low.empty()) interval = fmt::format("[{}, {}]", text.low, text.high);
+    }
+    const bool base = arm.is_baseline;
+    const Tint tint = base ? Tint::none : tint_of(verdict(workload, arm.name).change);
+    table.add_row({{row_name(arm), base ? Tint::bold : Tint::none},
+                   {number(arm.perplexity, 6)},
+                   {delta, tint},
+                   {interval, tint},
+                   {base ? "" : number(arm.kl_mean, 2)},
+                   {base ? "" : number(arm.kl_p999, 2)},
+                   {base ? "" : number(arm.kl_max, 2)},
+                   {base ? "" : percent(arm.same_top1)}});
+  }
+  return table;
+}
+
+TextTable cost_table(const std::vector<ArmSummary>& arms) {
+  TextTable table({{"arm", Align::left, 0},
+                   {"vs gold", Align::right, 9},
+                   {"propagated", Align::right, 8},
+                   {"local", Align::right, 4},
+                   {"saturated", Align::right, 3},
+                   {"tokens/s", Align::right, 7},
+                   {"of baseline", Align::right, 6},
+                   {"in mixers", Align::right, 5}});
+  for (const ArmSummary& arm : arms) {
+    const Tint overflow = arm.saturated > 0 || arm.non_finite > 0 ? Tint::bad : Tint::none;
+    table.add_row({{row_name(arm), arm.is_baseline ? Tint::bold : Tint::none},
+                   {number(arm.gold_error, 2)},
+                   {arm.is_baseline ? "" : number(arm.propagated_error, 2)},
+                   {arm.is_baseline ? "" : number(arm.local_error, 2)},
+                   {count_text(arm.saturated), overflow},
+                   {arm.tokens_per_second ? count_text(static_cast<std::int64_t>(*arm.tokens_per_second)) : absent},
+                   {arm.speed_ratio ? fmt::format("{:.2f}×", *arm.speed_ratio) : absent},
+                   {arm.mixer_seconds ? seconds_text(*arm.mixer_seconds) : absent}});
+  }
+  return table;
+}
+
+std::string verdicts(const Results& results, const Workload& workload, const std::vector<ArmSummary>& arms,
+                     const TableOptions& options) {
+  std::string text;
+  for (const ArmSummary& arm : arms) {
+    if (arm.name == results.baseline) continue;
+    const Verdict said = verdict(workload, arm.name);
+    const std::string lines = wrapped(fmt::format("{} ({}): {}", arm.name, arm.description, said.text), options.width - 2, 4);
+    text += tinted("•", tint_of(said.change), options.colour) + " " + lines;
+    if (arm.non_finite > 0) {
+      text += tinted(fmt::format("    {} non-finite states were stored\n", count_text(arm.non_finite)), Tint::bad,
+                     options.colour);
+    }
+  }
+  return text;
+}
+
+std::string workload_section(const Results& results, const Workload& workload, const TableOptions& options) {
+  const std::vector<ArmSummary> arms = summarise(results, workload);
+  std::string text = tinted(fmt::format("{} ({})", workload.name, workload.kind), Tint::bold, options.colour) + "\n";
+  for (const std::string& line : {data_line(workload), mode_line(workload)}) {
+    if (!line.empty()) text += wrapped("  " + line, options.width, 2);
+  }
+  text += "\n" + quality_table(workload, arms).render(options.width, options.colour);
+  text += "\n" + wrapped("State error of the worst layer (relative Frobenius; gold is float64), and speed:", options.width, 0);
+  text += cost_table(arms).render(options.width, options.colour);
+  const std::string said = verdicts(results, workload, arms, options);
+  if (!said.empty()) text += "\n" + said;
+  return text;
+}
+
+}  // namespace
+
+TableOptions table_options_for(std::FILE* stream) {
+  TableOptions options;
+  const int descriptor = ::fileno(stream);
+  if (::isatty(descriptor) == 0) return options;
+  const char* no_colour = std::getenv("NO_COLOR");
+  options.colour = no_colour == nullptr || *no_colour == '\0';
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) options.width = std::min<int>(size.ws_col, 100);
+  return options;
+}
+
+std::string summary_table(const Results& results, const TableOptions& options) {
+  std::string text = wrapped(fmt::format("Checkpoint {} ({}); baseline: {} (*)", results.checkpoint.value("path", "?"),
+                                         results.checkpoint.value("model_type", "?"), results.baseline),
+                             options.width, 2);
+  for (const Workload& workload : results.workloads) {
+    text += "\n" + workload_section(results, workload, options);
+  }
+  if (results.workloads.empty()) text += "No workload has finished yet.\n";
+  return text;
+}
+
+}  // namespace replayeval::reports

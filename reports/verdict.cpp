@@ -1,0 +1,61 @@
+#include "reports/verdict.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "reports/metric_names.h"
+#include "reports/numbers.h"
+
+namespace replayeval::reports {
+namespace {
+
+const Delta* ratio_of(const Workload& workload, const std::string& arm) {
+  const auto deltas = workload.deltas.find(arm);
+  if (deltas == workload.deltas.end()) return nullptr;
+  const auto delta = deltas->second.find(names::perplexity_ratio);
+  return delta == deltas->second.end() ? nullptr : &delta->second;
+}
+
+// No token's distribution moved: not a matter of statistics.
+bool nothing_differs(const Workload& workload, const std::string& arm, const Delta& delta) {
+  const auto divergence = workload.divergence.find(arm);
+  if (delta.value != 0.0 || divergence == workload.divergence.end()) return false;
+  const auto& metrics = divergence->second;
+  const auto largest = metrics.find(names::kl_max);
+  const auto spread_of_p = metrics.find(names::dp_rms);
+  return largest != metrics.end() && largest->second.value == 0.0 &&
+         (spread_of_p == metrics.end() || spread_of_p->second.value == 0.0);
+}
+
+const char* how_much(double fraction) {
+  const double percent = 100.0 * std::abs(fraction);
+  if (percent < 0.01) return "by a trace";
+  if (percent < 0.1) return "slightly";
+  return percent < 1.0 ? "noticeably" : "much";
+}
+
+}  // namespace
+
+Verdict verdict(const Workload& workload, const std::string& arm) {
+  const Delta* delta = ratio_of(workload, arm);
+  if (delta == nullptr) return {.change = Change::unknown, .text = "not compared with the baseline"};
+  if (nothing_differs(workload, arm, *delta)) {
+    return {.change = Change::identical, .text = "identical to the baseline, token for token: ΔPPL 0 %"};
+  }
+  const Spread percent = spread(delta->value, delta->low, delta->high, 100.0);
+  if (!delta->low || !delta->high) {
+    return {.change = Change::unknown,
+            .text = fmt::format("ΔPPL {} %, without an interval: too few documents or blocks to tell", percent.value)};
+  }
+  std::string figures = fmt::format("ΔPPL {} % [{}, {}]", percent.value, percent.low, percent.high);
+  if (delta->confidence) figures += fmt::format(" ({:g} %)", 100.0 * *delta->confidence);
+  if (*delta->low <= 0.0 && *delta->high >= 0.0) {
+    return {.change = Change::none, .text = "no measurable change: " + figures};
+  }
+  const bool worse = *delta->low > 0.0;
+  return {.change = worse ? Change::worse : Change::better,
+          .text = fmt::format("perplexity {} {}: {}", worse ? "rises" : "falls", how_much(delta->value), figures)};
+}
+
+}  // namespace replayeval::reports
