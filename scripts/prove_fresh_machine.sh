@@ -93,7 +93,7 @@ inside() {  # COMMAND: in the chroot, with a login's environment and no more
 
 if [[ ! -x $root/usr/bin/git ]]; then timed "debootstrap" make_system; fi
 mount_into proc proc proc
-mount_into devtmpfs devtmpfs dev 2>/dev/null || { mount --bind /dev "$root/dev"; mounted+=("$root/dev"); }
+mkdir -p "$root/dev/shm"  # debootstrap made the few device nodes that are needed
 mount_into tmpfs tmpfs dev/shm
 if [[ $copy_network == yes ]]; then copy_network_config; fi
 

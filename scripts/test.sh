@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2317  # functions are called through shown_stage
 # Set-up, build and every test: the C++ ones through ctest, the Python ones through unittest.
 #   scripts/test.sh [PRESET]
 # REPLAYEVAL_FULL_SWEEP=1 runs the full sweeps instead of samples of them. Ends with "N passed, M failed, K skipped" and
@@ -13,15 +14,12 @@ results=.cache/test-results
 # One test computes on one core; two of them run at a time.
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
 
-# shellcheck disable=SC2317  # called through shown_stage
 build_all() { scripts/build.sh "$preset" >&2; }
 
-# shellcheck disable=SC2317
 cpp_tests() {
   .venv/bin/ctest --preset "$preset" --parallel "$jobs" --no-tests=error --output-junit "$PWD/$results/ctest.xml"
 }
 
-# shellcheck disable=SC2317
 python_tests() {
   local program=$PWD/build/$preset/bin/replayeval
   REPLAYEVAL=$program REPLAYEVAL_PROGRAM=$program .venv/bin/python scripts/run_python_tests.py "$results/python.json"
