@@ -65,7 +65,7 @@ std::optional<Overflow> parse_overflow(std::string_view name) {
 }
 
 bool built_with_cuda() {
-#ifdef REPLAYEVAL_HAS_CUDA
+#ifdef REPLAYEVAL_WITH_CUDA
   return true;
 #else
   return false;

@@ -8,13 +8,13 @@ namespace {
 // check_device() has let a cuda device through only where the CUDA kernels are in the build.
 template <class OnCpu, class OnCuda>
 void run_on(const Device& device, [[maybe_unused]] const OnCpu& on_cpu, [[maybe_unused]] const OnCuda& on_cuda) {
-#ifdef REPLAYEVAL_HAS_CUDA
+#ifdef REPLAYEVAL_WITH_CUDA
   if (device.kind == DeviceKind::cuda) return on_cuda();
 #endif
   if (device.kind == DeviceKind::cpu) on_cpu();
 }
 
-#ifdef REPLAYEVAL_HAS_CUDA
+#ifdef REPLAYEVAL_WITH_CUDA
 #define REPLAYEVAL_ON_CUDA(call) [&] { cuda::call; }
 #else
 #define REPLAYEVAL_ON_CUDA(call) [] {}
