@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Everything that needs a GPU: the kernels' own check, every test case named Cuda, and the demo's config on the device.
+#
+#   scripts/gpu_check.sh [BUILD_DIR]
+#
+# Without BUILD_DIR (or REPLAYEVAL_BUILD_DIR): sets up and builds the preset `cuda`. With it: runs the programs in
+# BUILD_DIR/bin as they are, nothing is built and no path of the building machine is used. Shared libraries are then looked
+# for in BUILD_DIR/lib (scripts/pack_build.sh fills it) and in the torch wheel that python3 finds.
+#
+# REPLAYEVAL_GPU_OUT: where the results go (default results/gpu-check). Exit code 0 only if every part passed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=scripts/lib/stages.sh
+. scripts/lib/stages.sh
+# shellcheck source=scripts/lib/gpu.sh
+. scripts/lib/gpu.sh
+
+build_dir=${1:-${REPLAYEVAL_BUILD_DIR:-}}
+if [[ -z $build_dir ]]; then
+  scripts/setup.sh --preset cuda
+  scripts/build.sh cuda
+  build_dir=build/cuda
+fi
+[[ -x $build_dir/bin/replayeval ]] || fail "no program $build_dir/bin/replayeval: build the preset cuda first"
+require_gpu
+use_libraries_of "$build_dir"
+export REPLAYEVAL_BUILD_DIR=$build_dir
+out=${REPLAYEVAL_GPU_OUT:-results/gpu-check}
+mkdir -p "$out"
+
+# shellcheck disable=SC2317  # called through run_part
+kernel_check() { scripts/gpu_check_kernels.sh "$build_dir"; }
+
+# shellcheck disable=SC2317
+other_tests() {
+  local program ran=0 failed=0
+  for program in "$build_dir"/bin/*_test; do
+    [[ $(basename "$program") == kernels_test ]] && continue  # kernel_check's
+    cuda_cases "$program" || continue
+    ran=$((ran + 1))
+    say "-- $(basename "$program")"
+    "$program" --gtest_filter="$CUDA_FILTER" --gtest_brief=1 || failed=1
+  done
+  if ((ran == 0)); then say "no test program has a case named Cuda"; return 1; fi
+  return "$failed"
+}
+
+# shellcheck disable=SC2317
+demo_on_device() {
+  "$build_dir/bin/replayeval" run configs/demo.yaml --device cuda --output "$out/demo" --overwrite
+}
+
+failed=()
+run_part() {  # NAME FUNCTION
+  shown_stage "$1" "$2" || failed+=("$1")
+}
+run_part kernels kernel_check
+run_part tests other_tests
+run_part demo demo_on_device
+print_stage_times
+if ((${#failed[@]})); then
+  say "gpu-check: FAILED: ${failed[*]}"
+  exit 1
+fi
+say "gpu-check: passed on $(gpu_name)"

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Packs the programs of a build for a machine of another distribution that has the same torch wheel: OUT/bin with the
+# stripped programs, OUT/lib with the shared libraries that are neither the wheel's nor the C and C++ runtimes'.
+#   scripts/pack_build.sh BUILD_DIR OUT
+# There: REPLAYEVAL_BUILD_DIR=OUT scripts/gpu_check.sh
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build_dir=${1:?usage: scripts/pack_build.sh BUILD_DIR OUT}
+out=${2:?usage: scripts/pack_build.sh BUILD_DIR OUT}
+[[ -x $build_dir/bin/replayeval ]] || { echo "error: no program $build_dir/bin/replayeval" >&2; exit 3; }
+
+rm -rf "$out"
+mkdir -p "$out/bin" "$out/lib"
+for program in "$build_dir"/bin/*; do
+  if [[ -f $program && -x $program ]]; then strip -o "$out/bin/$(basename "$program")" "$program"; fi
+done
+for program in "$build_dir"/bin/*; do ldd "$program"; done | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
+  grep -vE '/(site-packages|cuda[^/]*)/|/(libc|libm|libdl|librt|libpthread|libutil|libgcc_s|libstdc\+\+|libgomp|ld-linux[^/]*)\.so' |
+  while read -r library; do cp -L "$library" "$out/lib/"; done
+du -sh "$out/bin" "$out/lib"
