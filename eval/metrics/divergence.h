@@ -36,8 +36,8 @@ class DivergenceAccumulator {
 
   // logits[arm]: float32 [rows, vocab], contiguous, all on one device (CPU or CUDA); targets: int64 [rows], any device.
   // Arms see the same operations on equally shaped buffers, so equal logits give equal bits. Throws
-  // std::invalid_argument on wrong shapes or types and on a target outside the vocabulary, std::runtime_error on a logit
-  // that is not finite, naming arm and row (counted from the first row ever added).
+  // std::invalid_argument on wrong shapes or types and on a target outside the vocabulary, std::runtime_error on a
+  // logit that is not finite, naming arm and row (counted from the first row ever added).
   void add(std::span<const at::Tensor> logits, const at::Tensor& targets);
 
   // logits: float32 [arms, rows, vocab].

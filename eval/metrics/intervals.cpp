@@ -186,8 +186,8 @@ double sorted_quantile(const std::vector<double>& sorted, double probability) {
 
 Estimate bootstrap_estimate(const Units& units, const IntervalOptions& options, const std::string& prefix) {
   Estimate estimate = start_estimate(units, options);
-  estimate.method = prefix + "bootstrap (BCa, " + std::to_string(options.bootstrap_samples) + " samples) " +
-                    units.description;
+  estimate.method =
+      prefix + "bootstrap (BCa, " + std::to_string(options.bootstrap_samples) + " samples) " + units.description;
   if (units.units.size() < 2) return estimate;
   std::vector<double> means = resampled_means(units.units, options.bootstrap_samples, options.seed);
   std::sort(means.begin(), means.end());
@@ -253,7 +253,8 @@ Estimate perplexity(std::span<const double> log_prob, std::span<const std::int64
                     const IntervalOptions& options) {
   Estimate estimate = clustered_t(log_prob, document, options);
   estimate.p_value.reset();  // of the mean log-likelihood being 0: nobody's question
-  if (estimate.interval) estimate.interval = Interval{std::exp(-estimate.interval->high), std::exp(-estimate.interval->low)};
+  if (estimate.interval)
+    estimate.interval = Interval{std::exp(-estimate.interval->high), std::exp(-estimate.interval->low)};
   estimate.value = std::exp(-estimate.value);
   return estimate;
 }
@@ -267,8 +268,7 @@ Estimate relative_perplexity_delta(const Estimate& delta) {
 }
 
 std::vector<BucketDelta> delta_by_position(std::span<const double> baseline_log_prob,
-                                           std::span<const double> arm_log_prob,
-                                           std::span<const std::int64_t> document,
+                                           std::span<const double> arm_log_prob, std::span<const std::int64_t> document,
                                            std::span<const std::int64_t> position, std::span<const std::int64_t> edges,
                                            const IntervalOptions& options) {
   check_lengths("arm's log-probabilities", arm_log_prob.size(), baseline_log_prob.size());

@@ -26,8 +26,8 @@ class StateErrorAccumulator {
   // elements: per head, head_dim * state_size for a state, head_dim for an output.
   StateErrorAccumulator(std::int64_t num_heads, std::int64_t elements);
 
-  // [num_heads, elements], row-major. Throws std::invalid_argument on another size, std::runtime_error on a value that is
-  // not finite, naming head and element.
+  // [num_heads, elements], row-major. Throws std::invalid_argument on another size, std::runtime_error on a value that
+  // is not finite, naming head and element.
   void add(std::span<const float> arm, std::span<const float> truth);
   void add(std::span<const float> arm, std::span<const double> truth);
   void add(std::span<const double> arm, std::span<const double> truth);

@@ -38,7 +38,7 @@ struct IntervalOptions {
   std::int64_t bootstrap_samples = 2000;  // >= 100
   std::uint64_t seed = 0;                 // same seed, same interval, on every platform
   std::int64_t min_documents = 20;
-  std::int64_t block_tokens = 256;        // >= 1
+  std::int64_t block_tokens = 256;  // >= 1
 };
 
 // A mean over all tokens, with two intervals side by side. Both are absent with a single unit. If every value is
@@ -79,8 +79,7 @@ struct BucketDelta {
 
 // Cuts tokens by position: edges e0 < e1 < ... give buckets [e0, e1), [e1, e2) ...; empty buckets are left out.
 std::vector<BucketDelta> delta_by_position(std::span<const double> baseline_log_prob,
-                                           std::span<const double> arm_log_prob,
-                                           std::span<const std::int64_t> document,
+                                           std::span<const double> arm_log_prob, std::span<const std::int64_t> document,
                                            std::span<const std::int64_t> position, std::span<const std::int64_t> edges,
                                            const IntervalOptions& options);
 
