@@ -32,7 +32,7 @@ class SumUp(unittest.TestCase):
     GOOD = {"passed": 4, "failed": 0, "skipped": 1}
 
     def test_counts_of_both_runners_are_added(self):
-        cases = junit(("run", ""), ("run", ""), ("notrun", "<skipped/>"))
+        cases = junit(("run", ""), ("run", ""), ("notrun", '<skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>'))
         self.assertEqual(self.sum_up(cases, self.GOOD), (0, "6 passed, 0 failed, 2 skipped"))
 
     def test_a_failure_of_either_fails(self):
@@ -42,7 +42,8 @@ class SumUp(unittest.TestCase):
                          (1, "5 passed, 2 failed, 0 skipped"))
 
     def test_a_program_that_was_not_built_fails(self):
-        self.assertEqual(self.sum_up(junit(("run", ""), ("notrun", "<failure/>")), self.GOOD)[0], 1)
+        self.assertEqual(self.sum_up(junit(("run", ""), ("notrun", '<skipped message="Unable to find executable"/>')), self.GOOD),
+                         (1, "5 passed, 1 failed, 1 skipped"))
 
     def test_a_runner_that_never_finished_fails(self):
         self.assertEqual(self.sum_up(None, self.GOOD)[0], 1)
