@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace replayeval {
@@ -11,6 +13,14 @@ namespace {
 
 // Queries of one attention call: keeps the mask, [queries, keys], small however long a block is.
 constexpr std::int64_t most_queries = 256;
+
+// The tensor, at an address that all arms' tensors share the alignment of: that of a fresh allocation.
+at::Tensor aligned(const at::Tensor& x) {
+  constexpr std::uintptr_t alignment = 64;
+  const at::Tensor dense = x.contiguous();
+  const bool fresh = !x.is_cpu() || reinterpret_cast<std::uintptr_t>(dense.const_data_ptr()) % alignment == 0;
+  return fresh ? dense : dense.clone();
+}
 
 // True where query row r (the token at position first + r) may see key column c.
 at::Tensor causal_mask(std::int64_t first, std::int64_t queries, std::int64_t keys, const at::Device& device) {
@@ -22,11 +32,18 @@ at::Tensor causal_mask(std::int64_t first, std::int64_t queries, std::int64_t ke
 }  // namespace
 
 at::Tensor linear(const at::Tensor& x, const Linear& layer) {
-  const at::Tensor rows = x.reshape({-1, x.size(-1)});
-  at::Tensor out = layer.bias.defined() ? at::linear(rows, layer.weight, layer.bias) : at::linear(rows, layer.weight);
   std::vector<std::int64_t> shape(x.sizes().begin(), x.sizes().end());
-  shape.back() = out.size(-1);
-  return out.view(shape);
+  shape.back() = layer.weight.size(0);
+  at::Tensor out = at::empty(shape, x.options());
+  const std::int64_t parts = x.is_cpu() ? x.size(0) : 1;
+  const at::Tensor in = x.reshape({parts, -1, x.size(-1)});
+  const at::Tensor rows = out.view({parts, -1, shape.back()});
+  for (std::int64_t part = 0; part < parts; ++part) {
+    at::Tensor product = rows.select(0, part);
+    if (layer.bias.defined()) at::addmm_out(product, layer.bias, aligned(in.select(0, part)), layer.weight.t());
+    else at::mm_out(product, aligned(in.select(0, part)), layer.weight.t());
+  }
+  return out;
 }
 
 at::Tensor per_arm(const at::Tensor& x, const std::function<at::Tensor(const at::Tensor&)>& f) {
@@ -75,7 +92,8 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     const std::int64_t queries = std::min(most_queries, tokens - begin);
     const std::int64_t keys = position + begin + queries;
     // The query heads that share a key head become more query rows of it, so that nothing is repeated in memory.
-    const at::Tensor rows = heads.narrow(3, begin, queries).reshape({batch, kv_heads, group * queries, head_dim});
+    const at::Tensor rows =
+        aligned(heads.narrow(3, begin, queries).reshape({batch, kv_heads, group * queries, head_dim}));
     std::optional<at::Tensor> mask;
     if (queries > 1) mask = causal_mask(position + begin, queries, keys, q.device()).repeat({group, 1});
     const at::Tensor out = at::scaled_dot_product_attention(rows, cache.keys.narrow(2, 0, keys),

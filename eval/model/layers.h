@@ -1,8 +1,10 @@
 // The dense parts of a hybrid model on hidden states stacked over arms, [arms, rows, width].
 //
-// Matrix products run once over all stacked rows: a row's result does not depend on where it stands. On the CPU
-// everything else runs arm by arm on equally shaped parts, because there the vectorised tails of ATen's elementwise
-// loops round differently at different places, and two identical arms must agree to the bit.
+// Two identical arms must agree to the bit. On CUDA a row's result does not depend on where it stands, so that one call
+// serves all stacked rows. On the CPU it does: the vectorised tails of ATen's elementwise loops round differently at
+// different places, and MKL's float32 products, for few rows, treat the last rows of a matrix unlike the first (5, 6, 7,
+// 9, 10 and 11 rows on two threads) and look at the alignment of their input. There everything runs arm by arm, on equal
+// shapes and equally aligned.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,7 +20,7 @@ struct Linear {
   at::Tensor bias;    // [out], or undefined
 };
 
-// x: [arms, rows, in] -> [arms, rows, out]
+// x: [arms, ..., in] -> [arms, ..., out]
 at::Tensor linear(const at::Tensor& x, const Linear& layer);
 
 // x: [arms, ...] -> the stacked results of f on each arm's part; f must keep the leading sizes of what it is given.

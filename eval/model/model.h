@@ -65,7 +65,8 @@ class Model {
   virtual at::Tensor forward(const at::Tensor& ids, DecodeCache& cache, Mode mode, KernelClock* clock = nullptr,
                              MixerTap* tap = nullptr) const = 0;
 
-  // hidden: [..., hidden_size] -> float32 logits [..., vocab_size].
+  // hidden: [arms, ..., hidden_size] or [rows, hidden_size] -> float32 logits of the same leading sizes, [.., vocab_size].
+  // Arms that are equal have equal logits, to the bit.
   virtual at::Tensor logits(const at::Tensor& hidden) const = 0;
 };
 

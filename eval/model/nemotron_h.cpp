@@ -220,7 +220,11 @@ at::Tensor NemotronH::logits(const at::Tensor& hidden) const {
   if (hidden.size(-1) != hidden_size())
     throw std::invalid_argument("hidden: last size " + std::to_string(hidden.size(-1)) + "; expected " +
                                 std::to_string(hidden_size()));
-  if (head_.scalar_type() == at::kFloat) return at::linear(hidden.to(at::kFloat), head_);
+  if (head_.scalar_type() == at::kFloat) {
+    const at::Tensor wide = hidden.to(at::kFloat);
+    // The first of several indices is the arm: see layers.h.
+    return hidden.dim() > 2 ? linear(wide, {head_, {}}) : linear(wide.unsqueeze(0), {head_, {}}).squeeze(0);
+  }
   const at::Tensor rows = hidden.reshape({-1, hidden_size()});
   std::vector<std::int64_t> shape(hidden.sizes().begin(), hidden.sizes().end());
   shape.back() = vocab_size();
