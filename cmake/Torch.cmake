@@ -37,8 +37,12 @@ endif()
 get_filename_component(site_packages "${REPLAYEVAL_TORCH_DIR}" DIRECTORY)
 file(GLOB nvidia_libraries LIST_DIRECTORIES true "${site_packages}/nvidia/*/lib")
 set(torch_library_folders "${REPLAYEVAL_TORCH_DIR}/lib" ${nvidia_libraries})
-# Every program of ours finds the wheel's libraries, the CUDA runtime among them, without LD_LIBRARY_PATH.
-list(APPEND CMAKE_BUILD_RPATH ${torch_library_folders})
+# Every program of ours finds the wheel's libraries, the CUDA runtime among them, without LD_LIBRARY_PATH. Written out, as
+# CMake's own path would come with a warning: the wheel has a libgomp, and so has g++. One is loaded, the wheel's.
+set(CMAKE_SKIP_BUILD_RPATH ON)
+foreach(folder IN LISTS torch_library_folders)
+  add_link_options("LINKER:-rpath,${folder}")
+endforeach()
 
 add_library(replayeval_torch INTERFACE)
 target_compile_definitions(replayeval_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
