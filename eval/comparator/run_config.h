@@ -41,12 +41,13 @@ struct ArmConfig {
 struct SourceConfig {
   datasets::TextSourceSpec text;
   std::filesystem::path root;  // what text.path is relative to, for TextSource::open; empty after parse_run_config
+  std::string place;           // "FILE:LINE:COL", for messages
 };
 
 struct StateErrorConfig {
-  std::int64_t sequences = 1;                // how many windows are sampled
-  std::vector<std::int64_t> positions;       // tokens decoded when the state is looked at; filled in from `count`
-  std::vector<ErrorDepth> depths;            // in the order local, propagated, gold
+  std::int64_t sequences = 1;           // how many windows are sampled
+  std::vector<std::int64_t> positions;  // tokens decoded when the state is looked at; filled in from `count`
+  std::vector<ErrorDepth> depths;       // in the order local, propagated, gold
 };
 
 struct WorkloadConfig {
@@ -54,11 +55,11 @@ struct WorkloadConfig {
   std::string kind = "perplexity";
   std::vector<SourceConfig> sources;
   std::int64_t context = 2048;
-  std::int64_t stride = 2048;                // tokens between window starts; default: context
-  bool bos = true;                           // windows begin with the tokenizer's BOS
-  std::optional<std::int64_t> max_tokens;    // scored tokens of the whole workload
-  std::optional<std::int64_t> batch;         // windows decoded at once; absent: chosen by the comparator ("auto")
-  std::int64_t block = 256;                  // tokens per teacher-forced call
+  std::int64_t stride = 2048;              // tokens between window starts; default: context
+  bool bos = true;                         // windows begin with the tokenizer's BOS
+  std::optional<std::int64_t> max_tokens;  // scored tokens of the whole workload
+  std::optional<std::int64_t> batch;       // windows decoded at once; absent: chosen by the comparator ("auto")
+  std::int64_t block = 256;                // tokens per teacher-forced call
   Mode mode = Mode::teacher_forced;
   Prompt prompt = Prompt::decode;
   std::vector<std::int64_t> position_buckets;  // edges, ascending, the last one == context
@@ -66,13 +67,14 @@ struct WorkloadConfig {
 };
 
 struct RunConfig {
-  std::filesystem::path file;               // as given, for messages
+  std::filesystem::path file;  // as given, for messages
   std::string name;
   std::uint64_t seed = 0;
   std::string checkpoint;                   // as written
+  std::string checkpoint_place;             // "FILE:LINE:COL", for messages
   std::filesystem::path checkpoint_folder;  // resolved; empty after parse_run_config
   DeviceKind device = DeviceKind::cpu;
-  std::optional<Dtype> compute_dtype;       // absent: "auto"
+  std::optional<Dtype> compute_dtype;  // absent: "auto"
   DtFloor dt_floor = DtFloor::published;
   std::string baseline;
   double confidence = 0.95;
@@ -86,8 +88,8 @@ struct RunConfig {
 // `text` is the YAML; `file` appears in messages. Looks at no files. Throws ConfigError.
 RunConfig parse_run_config(const std::string& text, const std::filesystem::path& file);
 
-// Reads `file`, then finds the checkpoint folder and the root of each source: relative paths are looked up in the config
-// file's folder first, then in the working directory. Throws ConfigError also when something is in neither.
+// Reads `file`, then finds the checkpoint folder and the root of each source: relative paths are looked up in the
+// config file's folder first, then in the working directory. Throws ConfigError also when something is in neither.
 RunConfig load_run_config(const std::filesystem::path& file);
 
 // "auto": float32 on the CPU, the checkpoint's type on CUDA.

@@ -1,0 +1,293 @@
+#include "eval/comparator/run_config.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "eval/comparator/yaml_map.h"
+
+namespace replayeval {
+namespace {
+
+constexpr std::int64_t most_tokens = std::int64_t{1} << 40;
+constexpr std::int64_t longest_context = std::int64_t{1} << 24;
+
+const Words replay_keys = {"ring_form", "ring_storage", "buffer_len", "route", "flush"};
+const Words state_dtypes = {"float32", "bfloat16", "float16"};
+const Words ring_dtypes = {"float32", "bfloat16"};
+
+Storage parse_storage(const YamlMap& arm, Storage storage) {
+  const YAML::Node value = arm.require("state_storage", join_words(state_dtypes));
+  if (!value.IsMap()) return {*parse_dtype(arm.word("state_storage", state_dtypes)), storage.overflow};
+  const YamlMap map(value, arm.file(), "state_storage", {"dtype", "overflow"});
+  storage.dtype = *parse_dtype(map.word("dtype", state_dtypes));
+  if (map.has("overflow")) storage.overflow = *parse_overflow(map.word("overflow", {"infinity", "saturate"}));
+  return storage;
+}
+
+void parse_ring(const YamlMap& map, ArmConfig& config) {
+  Arm& arm = config.arm;
+  if (map.has("ring_form"))
+    arm.ring_form = map.word("ring_form", {"inputs", "deltas"}) == "inputs" ? RingForm::inputs : RingForm::deltas;
+  if (map.has("ring_storage")) config.ring_storage = parse_dtype(map.word("ring_storage", ring_dtypes));
+  if (map.has("buffer_len")) arm.replay.buffer_len = map.integer("buffer_len", 1, 64);
+  if (map.has("route"))
+    arm.replay.route = map.word("route", {"output_only", "state_and_output"}) == "output_only"
+                           ? mamba2::Route::output_only
+                           : mamba2::Route::state_and_output;
+  if (map.has("flush"))
+    arm.replay.flush =
+        map.word("flush", {"summed", "sequential"}) == "summed" ? mamba2::Flush::summed : mamba2::Flush::sequential;
+}
+
+// `executor` is optional in arm_defaults; an arm must have one from somewhere.
+ArmConfig parse_arm(const YAML::Node& node, const std::filesystem::path& file, const ArmConfig& defaults,
+                    bool have_executor) {
+  Words keys = {"name", "executor", "state_storage"};
+  keys.insert(keys.end(), replay_keys.begin(), replay_keys.end());
+  const YamlMap map(node, file, "an arm", keys);
+  ArmConfig config = defaults;
+  config.arm.name = map.name("name");
+  if (map.has("executor") || !have_executor)
+    config.arm.executor = map.word("executor", {"exact", "replay"}) == "exact" ? Executor::exact : Executor::replay;
+  if (map.has("state_storage")) config.arm.state_storage = parse_storage(map, config.arm.state_storage);
+  if (config.arm.executor == Executor::exact) {
+    for (const std::string_view key : replay_keys)
+      if (map.has(std::string(key)))
+        map.fail(std::string(key), "means nothing with executor: exact; expected only with executor: replay");
+    config.arm.ring_form = RingForm::inputs;
+    config.arm.replay = {};
+    config.ring_storage.reset();
+    return config;
+  }
+  parse_ring(map, config);
+  try {
+    validate(config.arm);
+  } catch (const std::invalid_argument& error) {
+    map.fail("name", error.what());
+  }
+  return config;
+}
+
+void parse_arms(const YamlMap& root, RunConfig& config) {
+  ArmConfig defaults;
+  bool have_executor = false;
+  if (root.has("arm_defaults")) {
+    Words keys = {"executor", "state_storage"};
+    keys.insert(keys.end(), replay_keys.begin(), replay_keys.end());
+    const YamlMap map(root.require("arm_defaults", "a mapping"), config.file, "arm_defaults", keys);
+    have_executor = map.has("executor");
+    if (have_executor)
+      defaults.arm.executor = map.word("executor", {"exact", "replay"}) == "exact" ? Executor::exact : Executor::replay;
+    if (map.has("state_storage")) defaults.arm.state_storage = parse_storage(map, {});
+    parse_ring(map, defaults);
+  }
+  std::set<std::string> names;
+  for (const YAML::Node& node : root.list("arms", "a list of arms, each with name and executor")) {
+    config.arms.push_back(parse_arm(node, config.file, defaults, have_executor));
+    const std::string& name = config.arms.back().arm.name;
+    if (!names.insert(name).second)
+      throw ConfigError(place_of(config.file, node["name"].Mark()) + ": key 'name': '" + name +
+                        "' is another arm's already; expected distinct names");
+  }
+  const Words allowed(names.begin(), names.end());
+  config.baseline = root.has("baseline") ? root.word("baseline", allowed) : config.arms.front().arm.name;
+}
+
+// Types and ranges are checked here, where line and column are known; meaning and defaults are the datasets' own.
+SourceConfig parse_source(const YAML::Node& node, const std::filesystem::path& file) {
+  nlohmann::json json;
+  SourceConfig source;
+  source.place = place_of(file, node.Mark());
+  if (node.IsScalar()) {
+    json = node.Scalar();
+  } else {
+    const YamlMap map(node, file, "a source",
+                      {"name", "path", "separator", "sha256", "max_documents", "max_tokens", "sample_seed"});
+    json["path"] = map.text("path", "a file or a glob");
+    source.place = map.place("path");
+    if (map.has("name")) json["name"] = map.name("name");
+    for (const char* key : {"separator", "sha256"})
+      if (map.has(key)) json[key] = map.text(key);
+    for (const char* key : {"max_documents", "max_tokens"})
+      if (map.has(key)) json[key] = map.integer(key, 1, most_tokens);
+    if (map.has("sample_seed")) json["sample_seed"] = map.integer("sample_seed", 0);
+  }
+  try {
+    source.text = datasets::parse_text_source(json, "source");
+  } catch (const datasets::DataError& error) {
+    throw ConfigError(place_of(file, node.Mark()) + ": key 'sources': " + error.what());
+  }
+  return source;
+}
+
+std::vector<SourceConfig> parse_sources(const YamlMap& workload) {
+  std::vector<SourceConfig> sources;
+  std::set<std::string> names;
+  for (const YAML::Node& node : workload.list("sources", "a list of sources, each with a path")) {
+    sources.push_back(parse_source(node, workload.file()));
+    const std::string& name = sources.back().text.name;
+    if (!names.insert(name).second)
+      throw ConfigError(place_of(workload.file(), node.Mark()) + ": key 'name': '" + name +
+                        "' is another source's already; expected distinct names");
+  }
+  return sources;
+}
+
+// Powers of two from 128 on: growth with length shows on a logarithmic axis.
+std::vector<std::int64_t> default_buckets(std::int64_t context) {
+  std::vector<std::int64_t> edges = {0};
+  for (std::int64_t edge = 128; edge < context; edge *= 2) edges.push_back(edge);
+  edges.push_back(context);
+  return edges;
+}
+
+std::vector<std::int64_t> parse_buckets(const YamlMap& workload, std::int64_t context) {
+  if (!workload.has("position_buckets")) return default_buckets(context);
+  std::vector<std::int64_t> edges = workload.integers("position_buckets", 0, context);
+  if (edges.front() != 0) edges.insert(edges.begin(), 0);
+  if (edges.back() != context) edges.push_back(context);
+  return edges;
+}
+
+// `count` positions from 16 (or the context) to the context, evenly spaced on a logarithmic axis.
+std::vector<std::int64_t> spread_positions(std::int64_t count, std::int64_t context) {
+  const auto first = static_cast<double>(std::min<std::int64_t>(16, context));
+  const double ratio = static_cast<double>(context) / first;
+  std::set<std::int64_t> positions;
+  for (std::int64_t i = 1; i <= count; ++i) {
+    const double share = count == 1 ? 1.0 : static_cast<double>(i - 1) / static_cast<double>(count - 1);
+    positions.insert(std::llround(first * std::pow(ratio, share)));
+  }
+  return {positions.begin(), positions.end()};
+}
+
+StateErrorConfig parse_state_error(const YamlMap& workload, std::int64_t context) {
+  const YamlMap map(workload.require("state_error", "a mapping"), workload.file(), "state_error",
+                    {"sequences", "positions", "count", "depths"});
+  StateErrorConfig config;
+  if (map.has("sequences")) config.sequences = map.integer("sequences", 1, 1024);
+  if (map.has("positions") && map.has("count"))
+    map.fail("count", "stands beside positions; expected one of positions and count");
+  if (map.has("positions"))
+    config.positions = map.integers("positions", 1, context);
+  else
+    config.positions = spread_positions(map.has("count") ? map.integer("count", 1, 1024) : 8, context);
+  config.depths = {ErrorDepth::local, ErrorDepth::propagated, ErrorDepth::gold};
+  if (map.has("depths")) {
+    const std::vector<std::string> words = map.words("depths", {"local", "propagated", "gold"});
+    std::erase_if(config.depths, [&](ErrorDepth depth) {
+      return std::find(words.begin(), words.end(), error_depth_name(depth)) == words.end();
+    });
+  }
+  return config;
+}
+
+void parse_execution(const YamlMap& map, WorkloadConfig& workload) {
+  if (map.has("batch") && map.require("batch", "").IsScalar() && map.require("batch", "").Scalar() != "auto")
+    workload.batch = map.integer("batch", 1, 65536);
+  else if (map.has("batch"))
+    map.word("batch", {"auto"});
+  if (map.has("block")) workload.block = map.integer("block", 1, longest_context);
+  if (map.has("mode"))
+    workload.mode =
+        map.word("mode", {"teacher_forced", "stepwise"}) == "stepwise" ? Mode::stepwise : Mode::teacher_forced;
+  if (map.has("prompt") && map.word("prompt", {"decode", "prefill"}) == "prefill")
+    map.fail("prompt", "prefill is not supported yet; expected decode");
+}
+
+WorkloadConfig parse_workload(const YAML::Node& node, const std::filesystem::path& file) {
+  const YamlMap map(node, file, "a workload",
+                    {"name", "kind", "sources", "context", "stride", "bos", "max_tokens", "batch", "block", "mode",
+                     "prompt", "position_buckets", "state_error"});
+  WorkloadConfig workload;
+  workload.name = map.name("name");
+  workload.kind = map.word("kind", {"perplexity"});
+  workload.sources = parse_sources(map);
+  if (map.has("context")) workload.context = map.integer("context", 1, longest_context);
+  workload.stride = map.has("stride") ? map.integer("stride", 1, workload.context) : workload.context;
+  if (map.has("bos")) workload.bos = map.boolean("bos");
+  if (map.has("max_tokens")) workload.max_tokens = map.integer("max_tokens", 1, most_tokens);
+  parse_execution(map, workload);
+  workload.position_buckets = parse_buckets(map, workload.context);
+  if (map.has("state_error")) workload.state_error = parse_state_error(map, workload.context);
+  return workload;
+}
+
+void parse_workloads(const YamlMap& root, RunConfig& config) {
+  std::set<std::string> names;
+  for (const YAML::Node& node : root.list("workloads", "a list of workloads, each with name, kind and sources")) {
+    config.workloads.push_back(parse_workload(node, config.file));
+    const std::string& name = config.workloads.back().name;
+    if (!names.insert(name).second)
+      throw ConfigError(place_of(config.file, node["name"].Mark()) + ": key 'name': '" + name +
+                        "' is another workload's already; expected distinct names");
+  }
+}
+
+void parse_numerics(const YamlMap& root, RunConfig& config) {
+  if (root.has("device"))
+    config.device = root.word("device", {"cpu", "cuda"}) == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
+  if (root.has("compute_dtype"))
+    config.compute_dtype = parse_dtype(root.word("compute_dtype", {"auto", "float32", "bfloat16"}));
+  if (!root.has("numerics")) return;
+  const YamlMap map(root.require("numerics", "a mapping"), config.file, "numerics", {"dt_floor"});
+  if (map.has("dt_floor") && map.word("dt_floor", {"published", "transformers"}) == "transformers")
+    config.dt_floor = DtFloor::transformers;
+}
+
+YAML::Node parse_yaml(const std::string& text, const std::filesystem::path& file) {
+  try {
+    YAML::Node root = YAML::Load(text);
+    if (root.IsDefined() && !root.IsNull()) return root;
+  } catch (const YAML::Exception& error) {
+    throw ConfigError(place_of(file, error.mark) + ": expected YAML: " + error.msg);
+  }
+  throw ConfigError(file.string() + ": empty; expected a run with name, checkpoint, arms and workloads");
+}
+
+}  // namespace
+
+std::size_t RunConfig::baseline_index() const {
+  const auto found = std::find_if(arms.begin(), arms.end(), [&](const auto& arm) { return arm.arm.name == baseline; });
+  if (found == arms.end()) throw ConfigError(file.string() + ": no arm is named '" + baseline + "', the baseline");
+  return static_cast<std::size_t>(found - arms.begin());
+}
+
+RunConfig parse_run_config(const std::string& text, const std::filesystem::path& file) {
+  const YamlMap root(parse_yaml(text, file), file, "a run",
+                     {"name", "seed", "checkpoint", "device", "compute_dtype", "numerics", "baseline", "confidence",
+                      "bootstrap_samples", "arm_defaults", "arms", "workloads"});
+  RunConfig config;
+  config.file = file;
+  config.name = root.name("name");
+  config.checkpoint = root.text("checkpoint", "the folder of a checkpoint");
+  config.checkpoint_place = root.place("checkpoint");
+  if (root.has("seed")) config.seed = static_cast<std::uint64_t>(root.integer("seed", 0));
+  if (root.has("confidence")) config.confidence = root.number("confidence", 0.0, 1.0);
+  if (root.has("bootstrap_samples")) config.bootstrap_samples = root.integer("bootstrap_samples", 100, 1000000);
+  parse_numerics(root, config);
+  parse_arms(root, config);
+  parse_workloads(root, config);
+  return config;
+}
+
+Dtype compute_dtype_of(const RunConfig& config, Dtype checkpoint_dtype) {
+  if (config.compute_dtype) return *config.compute_dtype;
+  return config.device == DeviceKind::cpu ? Dtype::float32 : checkpoint_dtype;
+}
+
+std::vector<Arm> arms_of(const RunConfig& config, Dtype compute_dtype) {
+  std::vector<Arm> arms;
+  for (const ArmConfig& written : config.arms) {
+    Arm arm = written.arm;
+    if (arm.executor == Executor::replay) arm.replay.ring_dtype = written.ring_storage.value_or(compute_dtype);
+    validate(arm);
+    arms.push_back(std::move(arm));
+  }
+  return arms;
+}
+
+}  // namespace replayeval

@@ -1,0 +1,62 @@
+// Finding what a run's configuration names.
+#include <fstream>
+#include <sstream>
+
+#include "eval/comparator/run_config.h"
+
+namespace replayeval {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The part of a glob before its first wildcard component: the folder that must be there whatever the glob matches.
+fs::path fixed_part(const std::string& pattern) {
+  fs::path fixed;
+  for (const fs::path& part : fs::path(pattern)) {
+    if (part.string().find_first_of("*?[") != std::string::npos) return fixed;
+    fixed /= part;
+  }
+  return fixed;
+}
+
+// The folder that `path` is relative to: the config file's, or else the working directory.
+fs::path root_of(const std::string& path, const fs::path& config_file, const std::string& place, const std::string& key,
+                 bool want_folder) {
+  const fs::path wanted = fixed_part(path);
+  const auto there = [&](const fs::path& candidate) {
+    std::error_code ignored;
+    return want_folder ? fs::is_directory(candidate, ignored) : fs::exists(candidate, ignored);
+  };
+  const fs::path beside = config_file.parent_path();
+  if (there(beside / wanted)) return beside.empty() ? fs::path(".") : beside;
+  if (there(wanted)) return ".";
+  const std::string looked = wanted.is_absolute() ? "'" + wanted.string() + "' is not there"
+                                                  : "neither '" + (beside / wanted).lexically_normal().string() +
+                                                        "' nor '" + wanted.lexically_normal().string() + "' is there";
+  throw ConfigError(place + ": key '" + key + "': expected an existing " + (want_folder ? "folder" : "file or folder") +
+                    "; " + looked);
+}
+
+std::string read_file(const fs::path& file) {
+  std::error_code error;
+  if (fs::is_directory(file, error)) throw ConfigError(file.string() + ": is a folder; expected a YAML file");
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  if (stream) text << stream.rdbuf();
+  if (!stream) throw ConfigError(file.string() + ": cannot be read; expected a YAML file");
+  return text.str();
+}
+
+}  // namespace
+
+RunConfig load_run_config(const fs::path& file) {
+  RunConfig config = parse_run_config(read_file(file), file);
+  const fs::path root = root_of(config.checkpoint, file, config.checkpoint_place, "checkpoint", true);
+  config.checkpoint_folder = (root / config.checkpoint).lexically_normal();
+  for (WorkloadConfig& workload : config.workloads)
+    for (SourceConfig& source : workload.sources)
+      source.root = root_of(source.text.path, file, source.place, "path", false);
+  return config;
+}
+
+}  // namespace replayeval

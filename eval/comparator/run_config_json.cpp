@@ -1,0 +1,80 @@
+// A run's configuration as results.json holds it, and its identity.
+#include "datasets/sha256.h"
+#include "eval/comparator/run_config.h"
+
+namespace replayeval {
+namespace {
+
+nlohmann::json to_json(const ArmConfig& config) {
+  nlohmann::json json = replayeval::to_json(config.arm);
+  if (config.arm.executor == Executor::replay)
+    json["ring_storage"] = config.ring_storage ? dtype_name(*config.ring_storage) : "compute_dtype";
+  return json;
+}
+
+nlohmann::json to_json(const StateErrorConfig& config) {
+  nlohmann::json depths = nlohmann::json::array();
+  for (const ErrorDepth depth : config.depths) depths.push_back(error_depth_name(depth));
+  return {{"sequences", config.sequences}, {"positions", config.positions}, {"depths", depths}};
+}
+
+// Absent limits stay absent: null would be a value.
+nlohmann::json to_json(const WorkloadConfig& config) {
+  nlohmann::json sources = nlohmann::json::array();
+  for (const SourceConfig& source : config.sources) sources.push_back(datasets::to_json(source.text));
+  nlohmann::json json = {{"name", config.name},
+                         {"kind", config.kind},
+                         {"sources", sources},
+                         {"context", config.context},
+                         {"stride", config.stride},
+                         {"bos", config.bos},
+                         {"block", config.block},
+                         {"mode", mode_name(config.mode)},
+                         {"prompt", prompt_name(config.prompt)},
+                         {"position_buckets", config.position_buckets}};
+  if (config.batch)
+    json["batch"] = *config.batch;
+  else
+    json["batch"] = "auto";
+  if (config.max_tokens) json["max_tokens"] = *config.max_tokens;
+  if (config.state_error) json["state_error"] = to_json(*config.state_error);
+  return json;
+}
+
+}  // namespace
+
+std::string_view dt_floor_name(DtFloor floor) { return floor == DtFloor::published ? "published" : "transformers"; }
+
+std::string_view prompt_name(Prompt prompt) { return prompt == Prompt::decode ? "decode" : "prefill"; }
+
+std::string_view error_depth_name(ErrorDepth depth) {
+  if (depth == ErrorDepth::local) return "local";
+  return depth == ErrorDepth::propagated ? "propagated" : "gold";
+}
+
+std::string_view mode_name(Mode mode) { return mode == Mode::stepwise ? "stepwise" : "teacher_forced"; }
+
+nlohmann::json to_json(const RunConfig& config) {
+  nlohmann::json arms = nlohmann::json::array(), workloads = nlohmann::json::array();
+  for (const ArmConfig& arm : config.arms) arms.push_back(to_json(arm));
+  for (const WorkloadConfig& workload : config.workloads) workloads.push_back(to_json(workload));
+  return {{"name", config.name},
+          {"seed", config.seed},
+          {"checkpoint", config.checkpoint},
+          {"device", config.device == DeviceKind::cpu ? "cpu" : "cuda"},
+          {"compute_dtype", config.compute_dtype ? dtype_name(*config.compute_dtype) : "auto"},
+          {"numerics", {{"dt_floor", dt_floor_name(config.dt_floor)}}},
+          {"baseline", config.baseline},
+          {"confidence", config.confidence},
+          {"bootstrap_samples", config.bootstrap_samples},
+          {"arms", arms},
+          {"workloads", workloads}};
+}
+
+std::string config_identity(const RunConfig& config) {
+  nlohmann::json json = to_json(config);
+  json.erase("name");
+  return datasets::sha256_hex(json.dump());  // nlohmann keeps keys sorted, so equal configs have equal text
+}
+
+}  // namespace replayeval

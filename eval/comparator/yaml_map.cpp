@@ -1,0 +1,182 @@
+#include "eval/comparator/yaml_map.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "eval/comparator/run_config.h"
+
+namespace replayeval {
+namespace {
+
+std::string describe(const YAML::Node& value) {
+  switch (value.Type()) {
+    case YAML::NodeType::Scalar: {
+      std::string text = value.Scalar();
+      std::replace(text.begin(), text.end(), '\n', ' ');  // a message is one line
+      return (value.Tag() == "!" ? "the string '" : "'") + text + "'";
+    }
+    case YAML::NodeType::Sequence:
+      return "a list";
+    case YAML::NodeType::Map:
+      return "a mapping";
+    default:
+      return "nothing";
+  }
+}
+
+// Quoted scalars are strings, whatever they look like.
+bool plain_scalar(const YAML::Node& value) { return value.IsScalar() && value.Tag() != "!"; }
+
+template <typename T>
+std::optional<T> parse_whole(const std::string& text) {
+  T result{};
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, result);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return result;
+}
+
+std::string range_of(std::int64_t low, std::int64_t high) {
+  if (high == std::numeric_limits<std::int64_t>::max()) return "a whole number, at least " + std::to_string(low);
+  return "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
+}
+
+std::string short_number(double value) {
+  std::string text = std::to_string(value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::string place_of(const std::filesystem::path& file, const YAML::Mark& mark) {
+  if (mark.is_null()) return file.string();
+  return file.string() + ":" + std::to_string(mark.line + 1) + ":" + std::to_string(mark.column + 1);
+}
+
+std::string join_words(const Words& words) {
+  std::string text;
+  for (const std::string_view word : words) text += (text.empty() ? "" : ", ") + std::string(word);
+  return text;
+}
+
+YamlMap::YamlMap(const YAML::Node& node, std::filesystem::path file, std::string what, const Words& keys)
+    : node_(node), file_(std::move(file)), what_(std::move(what)) {
+  if (!node_.IsMap())
+    throw ConfigError(place_of(file_, node_.Mark()) + ": expected " + what_ + ", a mapping of " + join_words(keys) +
+                      "; found " + describe(node_));
+  std::set<std::string> seen;
+  for (const auto& entry : node_) {
+    const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
+    const std::string start = place_of(file_, entry.first.Mark()) + ": key '" + key + "': ";
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      throw ConfigError(start + "unknown in " + what_ + "; expected one of " + join_words(keys));
+    if (!seen.insert(key).second) throw ConfigError(start + "given twice in " + what_ + "; expected once");
+  }
+}
+
+bool YamlMap::has(const std::string& key) const { return node_[key].IsDefined(); }
+
+std::string YamlMap::place(const std::string& key) const {
+  return place_of(file_, has(key) ? node_[key].Mark() : node_.Mark());
+}
+
+void YamlMap::fail(const std::string& key, const std::string& message) const {
+  throw ConfigError(place(key) + ": key '" + key + "': " + message);
+}
+
+void YamlMap::unexpected(const std::string& key, const YAML::Node& value, const std::string& expected) const {
+  throw ConfigError(place_of(file_, value.Mark()) + ": key '" + key + "': expected " + expected + ", found " +
+                    describe(value));
+}
+
+YAML::Node YamlMap::require(const std::string& key, const std::string& expected) const {
+  if (!has(key)) fail(key, "missing from " + what_ + "; expected " + expected);
+  return node_[key];
+}
+
+std::string YamlMap::text(const std::string& key, const std::string& expected) const {
+  const YAML::Node value = require(key, expected);
+  if (!value.IsScalar() || value.Scalar().empty()) unexpected(key, value, expected);
+  return value.Scalar();
+}
+
+std::string YamlMap::name(const std::string& key) const {
+  const std::string expected = "a name of letters, digits, '.', '_' and '-' that does not start with '.'";
+  const std::string name = text(key, expected);
+  const auto allowed = [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  };
+  if (name.front() == '.' || !std::all_of(name.begin(), name.end(), allowed)) unexpected(key, node_[key], expected);
+  return name;
+}
+
+std::string YamlMap::word_of(const std::string& key, const YAML::Node& value, const Words& allowed) const {
+  const std::string expected = allowed.size() == 1 ? std::string(allowed[0]) : "one of " + join_words(allowed);
+  if (!value.IsScalar() || std::find(allowed.begin(), allowed.end(), value.Scalar()) == allowed.end())
+    unexpected(key, value, expected);
+  return value.Scalar();
+}
+
+std::string YamlMap::word(const std::string& key, const Words& allowed) const {
+  return word_of(key, require(key, "one of " + join_words(allowed)), allowed);
+}
+
+std::int64_t YamlMap::integer_of(const std::string& key, const YAML::Node& value, std::int64_t low,
+                                 std::int64_t high) const {
+  const auto number = plain_scalar(value) ? parse_whole<std::int64_t>(value.Scalar()) : std::nullopt;
+  if (!number || *number < low || *number > high) unexpected(key, value, range_of(low, high));
+  return *number;
+}
+
+std::int64_t YamlMap::integer(const std::string& key, std::int64_t low, std::int64_t high) const {
+  return integer_of(key, require(key, range_of(low, high)), low, high);
+}
+
+double YamlMap::number(const std::string& key, double above, double below) const {
+  const std::string expected = "a number between " + short_number(above) + " and " + short_number(below);
+  const YAML::Node value = require(key, expected);
+  const auto number = plain_scalar(value) ? parse_whole<double>(value.Scalar()) : std::nullopt;
+  if (!number || !(*number > above && *number < below)) unexpected(key, value, expected);
+  return *number;
+}
+
+bool YamlMap::boolean(const std::string& key) const {
+  const YAML::Node value = require(key, "true or false");
+  if (!plain_scalar(value) || (value.Scalar() != "true" && value.Scalar() != "false"))
+    unexpected(key, value, "true or false");
+  return value.Scalar() == "true";
+}
+
+std::vector<YAML::Node> YamlMap::list(const std::string& key, const std::string& expected) const {
+  const YAML::Node value = require(key, expected);
+  if (!value.IsSequence() || value.size() == 0) unexpected(key, value, expected);
+  return {value.begin(), value.end()};
+}
+
+std::vector<std::int64_t> YamlMap::integers(const std::string& key, std::int64_t low, std::int64_t high) const {
+  std::vector<std::int64_t> result;
+  for (const YAML::Node& value : list(key, "a list of whole numbers from " + std::to_string(low) + " to " +
+                                               std::to_string(high) + ", ascending")) {
+    result.push_back(integer_of(key, value, low, high));
+    if (result.size() > 1 && result.back() <= result[result.size() - 2])
+      unexpected(key, value, "a number above the one before it, " + std::to_string(result[result.size() - 2]));
+  }
+  return result;
+}
+
+std::vector<std::string> YamlMap::words(const std::string& key, const Words& allowed) const {
+  std::vector<std::string> result;
+  for (const YAML::Node& value : list(key, "a list of " + join_words(allowed))) {
+    result.push_back(word_of(key, value, allowed));
+    if (std::count(result.begin(), result.end(), result.back()) > 1)
+      unexpected(key, value, "each of " + join_words(allowed) + " at most once");
+  }
+  return result;
+}
+
+}  // namespace replayeval

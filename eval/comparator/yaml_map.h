@@ -1,0 +1,59 @@
+// Strict reading of YAML mappings: every key known, none twice, every value of the type and range asked for.
+#pragma once
+
+#include <yaml-cpp/yaml.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace replayeval {
+
+using Words = std::vector<std::string_view>;
+
+// One mapping of a file. All functions throw ConfigError: "FILE:LINE:COL: key 'KEY': expected ..., found ...".
+class YamlMap {
+ public:
+  // `what` names the mapping in messages: "an arm". Throws on a node that is no mapping, an unknown and a repeated key.
+  YamlMap(const YAML::Node& node, std::filesystem::path file, std::string what, const Words& keys);
+
+  bool has(const std::string& key) const;
+  // The value; a missing key is an error that says what was expected there.
+  YAML::Node require(const std::string& key, const std::string& expected) const;
+
+  std::string text(const std::string& key, const std::string& expected = "a non-empty string") const;
+  // A name that can be part of a file name: letters, digits, '.', '_', '-', not starting with '.'.
+  std::string name(const std::string& key) const;
+  std::string word(const std::string& key, const Words& allowed) const;
+  std::int64_t integer(const std::string& key, std::int64_t low,
+                       std::int64_t high = std::numeric_limits<std::int64_t>::max()) const;
+  double number(const std::string& key, double above, double below) const;  // above < value < below
+  bool boolean(const std::string& key) const;
+  // Sequences must have at least one element.
+  std::vector<YAML::Node> list(const std::string& key, const std::string& expected) const;
+  std::vector<std::int64_t> integers(const std::string& key, std::int64_t low, std::int64_t high) const;
+  std::vector<std::string> words(const std::string& key, const Words& allowed) const;
+
+  const std::filesystem::path& file() const { return file_; }
+  std::string place(const std::string& key) const;  // "FILE:LINE:COL" of the key's value, or of the mapping
+  [[noreturn]] void fail(const std::string& key, const std::string& message) const;
+
+ private:
+  [[noreturn]] void unexpected(const std::string& key, const YAML::Node& value, const std::string& expected) const;
+  std::int64_t integer_of(const std::string& key, const YAML::Node& value, std::int64_t low, std::int64_t high) const;
+  std::string word_of(const std::string& key, const YAML::Node& value, const Words& allowed) const;
+
+  YAML::Node node_;
+  std::filesystem::path file_;
+  std::string what_;
+};
+
+// "FILE:LINE:COL", counted from 1.
+std::string place_of(const std::filesystem::path& file, const YAML::Mark& mark);
+std::string join_words(const Words& words);  // "a, b, c"
+
+}  // namespace replayeval
