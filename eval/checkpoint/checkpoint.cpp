@@ -74,8 +74,7 @@ void check_against_index(const std::map<std::string, TensorView>& tensors, const
     const auto found = tensors.find(name);
     if (found == tensors.end() || found->second.file.filename() != shard)
       throw CheckpointError(index + ": weight_map: tensor \"" + name + "\" is not in " + shard +
-                            (found == tensors.end() ? ""
-                                                    : " but in " + found->second.file.filename().string()) +
+                            (found == tensors.end() ? "" : " but in " + found->second.file.filename().string()) +
                             "; expected it there");
   }
   for (const auto& [name, view] : tensors)

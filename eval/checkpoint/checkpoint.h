@@ -35,7 +35,7 @@ class Checkpoint {
   static Checkpoint open(const std::filesystem::path& folder);
 
   const std::filesystem::path& folder() const;
-  const nlohmann::json& config() const;                     // config.json; Infinity in both spellings is +inf
+  const nlohmann::json& config() const;  // config.json; Infinity in both spellings is +inf
   const std::map<std::string, TensorView>& tensors() const;
   const TensorView& tensor(const std::string& name) const;  // throws CheckpointError if absent
   // Of the bytes of config.json and all shards in name order, one behind the other, as results name the checkpoint:

@@ -64,10 +64,14 @@ std::string spell_floats_as_objects(std::string_view text) {
 bool resolve_float(json& value) {
   if (!value.is_object() || value.size() != 1 || !value.contains(float_key)) return false;
   const json& word = value.at(std::string(float_key));
-  if (word == "Infinity") value = std::numeric_limits<double>::infinity();
-  else if (word == "-Infinity") value = -std::numeric_limits<double>::infinity();
-  else if (word == "NaN") value = std::numeric_limits<double>::quiet_NaN();
-  else return false;
+  if (word == "Infinity")
+    value = std::numeric_limits<double>::infinity();
+  else if (word == "-Infinity")
+    value = -std::numeric_limits<double>::infinity();
+  else if (word == "NaN")
+    value = std::numeric_limits<double>::quiet_NaN();
+  else
+    return false;
   return true;
 }
 

@@ -47,7 +47,8 @@ std::pair<std::vector<std::int64_t>, std::uint64_t> read_shape(const json& entry
   std::vector<std::int64_t> shape;
   std::uint64_t elements = 1;
   for (const json& size : *found) {
-    if (!size.is_number_unsigned() || size.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()})
+    if (!size.is_number_unsigned() ||
+        size.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()})
       throw CheckpointError(where + ": size " + show(size) + " in shape; expected a non-negative integer");
     const auto value = size.get<std::uint64_t>();
     if (value != 0 && elements > std::numeric_limits<std::int64_t>::max() / value)
@@ -92,7 +93,8 @@ TensorView read_entry(const std::string& name, const json& entry, std::span<cons
 }
 
 // In order of position, each tensor must begin where the one before it ended, and the last end with the file.
-void check_tiling(std::vector<std::pair<Extent, std::string>> extents, std::uint64_t data_size, const std::string& file) {
+void check_tiling(std::vector<std::pair<Extent, std::string>> extents, std::uint64_t data_size,
+                  const std::string& file) {
   std::sort(extents.begin(), extents.end(), [](const auto& a, const auto& b) {
     return std::pair(a.first.begin, a.first.end) < std::pair(b.first.begin, b.first.end);
   });

@@ -99,12 +99,9 @@ ordered_json describe(const Checkpoint& checkpoint) {
   out["hidden_size"] = architecture.hidden_size;
   out["intermediate_size"] = architecture.intermediate_size;
   out["max_positions"] = architecture.max_positions;
-  out["mamba2"] = {{"layers", architecture.count(LayerKind::mamba2)},
-                   {"num_heads", architecture.mamba.num_heads},
-                   {"num_groups", architecture.mamba.num_groups},
-                   {"head_dim", architecture.mamba.head_dim},
-                   {"state_size", architecture.mamba.state_size},
-                   {"conv_kernel", architecture.conv_kernel}};
+  out["mamba2"] = {{"layers", architecture.count(LayerKind::mamba2)}, {"num_heads", architecture.mamba.num_heads},
+                   {"num_groups", architecture.mamba.num_groups},     {"head_dim", architecture.mamba.head_dim},
+                   {"state_size", architecture.mamba.state_size},     {"conv_kernel", architecture.conv_kernel}};
   out["attention"] = {{"layers", architecture.count(LayerKind::attention)},
                       {"num_heads", architecture.num_heads},
                       {"num_kv_heads", architecture.num_kv_heads},
@@ -139,7 +136,8 @@ void print_architecture(const ordered_json& all) {
              all["intermediate_size"].dump(), all["vocab_size"].dump());
   const auto& mamba = all["mamba2"];
   fmt::print("  mamba2       {} heads of {}, state size {}, {} groups, convolution of {}\n", mamba["num_heads"].dump(),
-             mamba["head_dim"].dump(), mamba["state_size"].dump(), mamba["num_groups"].dump(), mamba["conv_kernel"].dump());
+             mamba["head_dim"].dump(), mamba["state_size"].dump(), mamba["num_groups"].dump(),
+             mamba["conv_kernel"].dump());
   const auto& attention = all["attention"];
   fmt::print("  attention    {} heads of {}, {} for keys and values\n", attention["num_heads"].dump(),
              attention["head_dim"].dump(), attention["num_kv_heads"].dump());
@@ -165,7 +163,8 @@ void print_traffic(const ordered_json& traffic) {
   fmt::print("\nPredicted recurrence traffic, replay / exact (inputs and outputs in {}):\n{:>6}",
              traffic["compute_dtype"].get<std::string>(), "L");
   for (const Dtype state : dtypes)
-    for (const Dtype ring : ring_dtypes) fmt::print("{:>20}", fmt::format("{}/{}", dtype_name(state), dtype_name(ring)));
+    for (const Dtype ring : ring_dtypes)
+      fmt::print("{:>20}", fmt::format("{}/{}", dtype_name(state), dtype_name(ring)));
   std::int64_t length = 0;
   for (const auto& row : traffic["rows"]) {
     if (row["buffer_len"] != length) fmt::print("\n{:>6}", (length = row["buffer_len"].get<std::int64_t>()));
@@ -193,7 +192,8 @@ void inspect(const Arguments& arguments) {
 
 void add_inspect_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("inspect", "Architecture, bytes per sequence and predicted traffic of a checkpoint");
+  CLI::App* command =
+      app.add_subcommand("inspect", "Architecture, bytes per sequence and predicted traffic of a checkpoint");
   command->add_option("checkpoint", arguments->checkpoint, "A Hugging Face checkpoint folder")->required();
   command->add_flag("--json", arguments->json, "Print everything as JSON");
   command->callback([arguments] { inspect(*arguments); });

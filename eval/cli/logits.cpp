@@ -50,23 +50,24 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, Target& targ
 void add_arm_options(CLI::App& command, Arguments& arguments) {
   Arm& arm = arguments.arm;
   arm.name = "logits";
-  CLI::Option* executor = add_choice<Executor, Executor>(
-      command, "--executor", arm.executor, {{"exact", Executor::exact}, {"replay", Executor::replay}},
-      "How the state-space layers run (default exact)");
+  CLI::Option* executor = add_choice<Executor, Executor>(command, "--executor", arm.executor,
+                                                         {{"exact", Executor::exact}, {"replay", Executor::replay}},
+                                                         "How the state-space layers run (default exact)");
   add_choice(command, "--state-dtype", arm.state_storage.dtype, dtype_words(), "State storage (default float32)");
   add_choice<Overflow, Overflow>(command, "--state-overflow", arm.state_storage.overflow,
                                  {{"infinity", Overflow::infinity}, {"saturate", Overflow::saturate}},
                                  "Magnitudes beyond the state storage become (default infinity)");
   const std::vector<CLI::Option*> replay_only = {
       command.add_option("--buffer-len", arm.replay.buffer_len, "Ring length L, 1 to 64 (default 16)"),
-      add_choice(command, "--ring-dtype", arguments.ring_dtype, dtype_words(), "Ring storage (default the compute dtype)"),
+      add_choice(command, "--ring-dtype", arguments.ring_dtype, dtype_words(),
+                 "Ring storage (default the compute dtype)"),
       add_choice<RingForm, RingForm>(command, "--ring-form", arm.ring_form,
                                      {{"inputs", RingForm::inputs}, {"deltas", RingForm::deltas}},
                                      "What the ring holds (default inputs)"),
-      add_choice<mamba2::Route, mamba2::Route>(command, "--route", arm.replay.route,
-                                               {{"output_only", mamba2::Route::output_only},
-                                                {"state_and_output", mamba2::Route::state_and_output}},
-                                               "How y is computed between flushes (default output_only)"),
+      add_choice<mamba2::Route, mamba2::Route>(
+          command, "--route", arm.replay.route,
+          {{"output_only", mamba2::Route::output_only}, {"state_and_output", mamba2::Route::state_and_output}},
+          "How y is computed between flushes (default output_only)"),
       add_choice<mamba2::Flush, mamba2::Flush>(
           command, "--flush", arm.replay.flush,
           {{"summed", mamba2::Flush::summed}, {"sequential", mamba2::Flush::sequential}},
@@ -86,8 +87,9 @@ void collect_logits(const Model& model, const at::Tensor& hidden, std::int64_t b
   const auto* values = logits.const_data_ptr<float>();
   for (std::int64_t i = 0; i < logits.numel(); ++i) {
     if (!std::isfinite(values[i]))
-      throw std::runtime_error("logits: not finite at token " + std::to_string(begin + i / vocab) + ", vocabulary index " +
-                               std::to_string(i % vocab) + "; expected finite numbers (nothing was written)");
+      throw std::runtime_error("logits: not finite at token " + std::to_string(begin + i / vocab) +
+                               ", vocabulary index " + std::to_string(i % vocab) +
+                               "; expected finite numbers (nothing was written)");
     all[static_cast<std::size_t>(begin * vocab + i)] = values[i];
   }
 }
@@ -126,7 +128,8 @@ void add_logits_command(CLI::App& app) {
                          {{"teacher_forced", Mode::teacher_forced}, {"stepwise", Mode::stepwise}},
                          "One block or token by token (default teacher_forced)");
   add_choice<DeviceKind, DeviceKind>(*command, "--device", arguments->device,
-                                     {{"cpu", DeviceKind::cpu}, {"cuda", DeviceKind::cuda}}, "Where to run (default cpu)");
+                                     {{"cpu", DeviceKind::cpu}, {"cuda", DeviceKind::cuda}},
+                                     "Where to run (default cpu)");
   add_choice(*command, "--compute-dtype", arguments->compute_dtype, dtype_words(),
              "Of dense layers and mixer inputs (default float32 on cpu, the checkpoint's on cuda)");
   add_choice<DtFloor, DtFloor>(*command, "--dt-floor", arguments->dt_floor,

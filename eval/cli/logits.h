@@ -1,4 +1,5 @@
-// replayeval logits CHECKPOINT --ids FILE.json : the full logits of given tokens under one arm, as .npy; the parity tool.
+// replayeval logits CHECKPOINT --ids FILE.json : the full logits of given tokens under one arm, as .npy; the parity
+// tool.
 #pragma once
 
 namespace CLI {

@@ -38,9 +38,7 @@ std::string_view route_name(mamba2::Route route) {
   return route == mamba2::Route::output_only ? "output_only" : "state_and_output";
 }
 
-std::string_view flush_name(mamba2::Flush flush) {
-  return flush == mamba2::Flush::summed ? "summed" : "sequential";
-}
+std::string_view flush_name(mamba2::Flush flush) { return flush == mamba2::Flush::summed ? "summed" : "sequential"; }
 
 bool same_arithmetic(const Arm& a, const Arm& b) {
   if (a.executor != b.executor || a.state_storage.dtype != b.state_storage.dtype ||
@@ -58,11 +56,11 @@ void validate(const Arm& arm) {
 }
 
 nlohmann::json to_json(const Arm& arm) {
-  nlohmann::json json = {{"name", arm.name},
-                         {"executor", executor_name(arm.executor)},
-                         {"state_storage",
-                          {{"dtype", dtype_name(arm.state_storage.dtype)},
-                           {"overflow", overflow_name(arm.state_storage.overflow)}}}};
+  nlohmann::json json = {
+      {"name", arm.name},
+      {"executor", executor_name(arm.executor)},
+      {"state_storage",
+       {{"dtype", dtype_name(arm.state_storage.dtype)}, {"overflow", overflow_name(arm.state_storage.overflow)}}}};
   if (arm.executor == Executor::exact) return json;
   json["ring_form"] = ring_form_name(arm.ring_form);
   json["ring_storage"] = dtype_name(arm.replay.ring_dtype);

@@ -46,8 +46,8 @@ struct KernelClock::Impl {
   }
 
   void begin(std::size_t entry) {
-    open.push_back({entry, Steady::now(),
-                    device == DeviceKind::cuda ? std::make_unique<c10::Event>(record_now()) : nullptr});
+    open.push_back(
+        {entry, Steady::now(), device == DeviceKind::cuda ? std::make_unique<c10::Event>(record_now()) : nullptr});
   }
 
   void end() {

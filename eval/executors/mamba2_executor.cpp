@@ -175,8 +175,8 @@ at::Tensor present_state(const Mamba2Mixer& mixer, const Arm& arm, const Mamba2C
     return rows.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
   }
   const mamba2::Shape& shape = mixer.shape;
-  at::Tensor state = at::empty({batch, shape.num_heads, shape.head_dim, shape.state_size},
-                               cache.state.options().dtype(at::kFloat));
+  at::Tensor state =
+      at::empty({batch, shape.num_heads, shape.head_dim, shape.state_size}, cache.state.options().dtype(at::kFloat));
   mamba2::reconstruct(kernel_device(cache.state.device()), shape, arm.replay, make_block(batch, 1, slots),
                       make_parameters(mixer), make_state(arm, cache), make_ring(cache), state.data_ptr<float>());
   return state;

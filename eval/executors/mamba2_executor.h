@@ -25,24 +25,25 @@ struct Mamba2Mixer {
 
 // One arm's caches of one mixer. `cursor` [slots] int32 is shared by all mixers of the arm and moved once per step.
 struct Mamba2Cache {
-  at::Tensor state;       // [slots, num_heads, head_dim, state_size], state storage dtype
-  at::Tensor conv_state;  // [slots, conv_dim, conv_kernel - 1], compute dtype
+  at::Tensor state;                    // [slots, num_heads, head_dim, state_size], state storage dtype
+  at::Tensor conv_state;               // [slots, conv_dim, conv_kernel - 1], compute dtype
   at::Tensor ring_x, ring_B, ring_dt;  // replay only
-  at::Tensor cursor;      // replay only
-  at::Tensor counts;      // [3] int64: saturated, subnormal, non_finite
+  at::Tensor cursor;                   // replay only
+  at::Tensor counts;                   // [3] int64: saturated, subnormal, non_finite
 };
 
 Mamba2Cache make_mamba2_cache(const Mamba2Mixer&, const Arm&, std::int64_t slots, at::ScalarType compute_dtype,
                               const at::Device&, at::Tensor shared_cursor = {});
 
 struct Mamba2Result {
-  at::Tensor y;    // [B, T, num_heads * head_dim]: the recurrence's output, compute dtype
-  at::Tensor out;  // [B, T, num_heads * head_dim]: after the gated norm, ready for out_proj
-  at::Tensor conv; // [B, T, conv_dim]: x | B | C as the recurrence saw them
+  at::Tensor y;     // [B, T, num_heads * head_dim]: the recurrence's output, compute dtype
+  at::Tensor out;   // [B, T, num_heads * head_dim]: after the gated norm, ready for out_proj
+  at::Tensor conv;  // [B, T, conv_dim]: x | B | C as the recurrence saw them
 };
 
 // projected: [B, T, projection_size] in compute dtype, the output of in_proj. Does not move the cursor.
-// slots: [B] int32 on the device, or undefined for the identity. Throws std::invalid_argument on other shapes and types.
+// slots: [B] int32 on the device, or undefined for the identity. Throws std::invalid_argument on other shapes and
+// types.
 Mamba2Result run_mamba2(const Mamba2Mixer&, const Arm&, Mamba2Cache&, const at::Tensor& projected,
                         const at::Tensor& slots = {}, KernelClock* clock = nullptr);
 

@@ -26,8 +26,8 @@ std::int64_t Architecture::conv_dim() const {
 Dtype stored_dtype(const Checkpoint& checkpoint) {
   std::map<std::string, std::size_t> bytes;
   for (const auto& [name, tensor] : checkpoint.tensors()) bytes[tensor.dtype] += tensor.bytes.size();
-  const auto most = std::max_element(bytes.begin(), bytes.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::max_element(bytes.begin(), bytes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most->first == "BF16") return Dtype::bfloat16;
   return most->first == "F16" ? Dtype::float16 : Dtype::float32;
 }

@@ -18,10 +18,10 @@ struct Architecture {
   std::string model_type;
   std::vector<LayerKind> layers;
   std::int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0, max_positions = 0;
-  mamba2::Shape mamba;                                        // of every Mamba-2 layer
+  mamba2::Shape mamba;  // of every Mamba-2 layer
   std::int64_t conv_kernel = 0;
   std::int64_t num_heads = 0, num_kv_heads = 0, head_dim = 0;  // of every attention layer
-  std::vector<std::string> keys_read, keys_ignored;           // config.json's, sorted
+  std::vector<std::string> keys_read, keys_ignored;            // config.json's, sorted
 
   std::int64_t count(LayerKind kind) const;
   std::int64_t conv_dim() const;  // channels of the convolution: heads * head_dim + 2 * groups * state_size

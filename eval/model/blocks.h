@@ -24,7 +24,7 @@ class Block {
 };
 
 struct MambaWeights {
-  Linear in_proj;   // to z | x | B | C | dt
+  Linear in_proj;  // to z | x | B | C | dt
   Linear out_proj;
 };
 

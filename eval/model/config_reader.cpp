@@ -27,8 +27,8 @@ bool ConfigReader::has(const std::string& key) const {
 
 void ConfigReader::fail(const std::string& key, const std::string& expectation) const {
   const auto found = config_.find(key);
-  throw CheckpointError(file_ + ": key \"" + key + "\" " + (found == config_.end() ? "is missing" : "is " + show(*found)) +
-                        "; expected " + expectation);
+  throw CheckpointError(file_ + ": key \"" + key + "\" " +
+                        (found == config_.end() ? "is missing" : "is " + show(*found)) + "; expected " + expectation);
 }
 
 std::int64_t ConfigReader::positive(const std::string& key) {

@@ -19,8 +19,8 @@ class ConfigReader {
  public:
   explicit ConfigReader(const Checkpoint& checkpoint);
 
-  // Each throws CheckpointError (file, key, expectation) on a value of another type or out of range; the forms without a
-  // fallback throw when the key is missing. A null counts as missing.
+  // Each throws CheckpointError (file, key, expectation) on a value of another type or out of range; the forms without
+  // a fallback throw when the key is missing. A null counts as missing.
   std::int64_t positive(const std::string& key);
   std::int64_t positive(const std::string& key, std::int64_t fallback);
   double number(const std::string& key, double fallback);  // may be +infinity, not NaN

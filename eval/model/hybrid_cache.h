@@ -14,8 +14,8 @@ struct KeyValueCache {
 };
 
 struct ArmCaches {
-  at::Tensor cursor;                 // [slots] int32, shared by the arm's mixers; undefined for an exact arm
-  std::vector<Mamba2Cache> mixers;   // in layer order
+  at::Tensor cursor;                // [slots] int32, shared by the arm's mixers; undefined for an exact arm
+  std::vector<Mamba2Cache> mixers;  // in layer order
   std::vector<KeyValueCache> attention;
 };
 

@@ -40,8 +40,10 @@ at::Tensor linear(const at::Tensor& x, const Linear& layer) {
   const at::Tensor rows = out.view({parts, -1, shape.back()});
   for (std::int64_t part = 0; part < parts; ++part) {
     at::Tensor product = rows.select(0, part);
-    if (layer.bias.defined()) at::addmm_out(product, layer.bias, aligned(in.select(0, part)), layer.weight.t());
-    else at::mm_out(product, aligned(in.select(0, part)), layer.weight.t());
+    if (layer.bias.defined())
+      at::addmm_out(product, layer.bias, aligned(in.select(0, part)), layer.weight.t());
+    else
+      at::mm_out(product, aligned(in.select(0, part)), layer.weight.t());
   }
   return out;
 }

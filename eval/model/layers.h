@@ -2,9 +2,9 @@
 //
 // Two identical arms must agree to the bit. On CUDA a row's result does not depend on where it stands, so that one call
 // serves all stacked rows. On the CPU it does: the vectorised tails of ATen's elementwise loops round differently at
-// different places, and MKL's float32 products, for few rows, treat the last rows of a matrix unlike the first (5, 6, 7,
-// 9, 10 and 11 rows on two threads) and look at the alignment of their input. There everything runs arm by arm, on equal
-// shapes and equally aligned.
+// different places, and MKL's float32 products, for few rows, treat the last rows of a matrix unlike the first (5, 6,
+// 7, 9, 10 and 11 rows on two threads) and look at the alignment of their input. There everything runs arm by arm, on
+// equal shapes and equally aligned.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,7 +27,8 @@ at::Tensor linear(const at::Tensor& x, const Linear& layer);
 at::Tensor per_arm(const at::Tensor& x, const std::function<at::Tensor(const at::Tensor&)>& f);
 
 // Normalised and multiplied with the weight in float32, rounded once, to `type` (as the published code does).
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight /* [width] float32 */, double eps, at::ScalarType type);
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight /* [width] float32 */, double eps,
+                    at::ScalarType type);
 
 at::Tensor squared_relu(const at::Tensor& x);
 

@@ -28,9 +28,9 @@ class DecodeCache {
   virtual ~DecodeCache() = default;
   virtual const std::vector<Arm>& arms() const = 0;
   virtual std::int64_t slots() const = 0;
-  virtual std::int64_t capacity() const = 0;    // tokens per slot that the attention caches hold
-  virtual void reset() = 0;                     // all slots of all arms: empty sequences (storage counts are kept)
-  virtual std::int64_t position() const = 0;    // tokens decoded so far (the same for all slots)
+  virtual std::int64_t capacity() const = 0;  // tokens per slot that the attention caches hold
+  virtual void reset() = 0;                   // all slots of all arms: empty sequences (storage counts are kept)
+  virtual std::int64_t position() const = 0;  // tokens decoded so far (the same for all slots)
   // [layers of mixers] for one arm, in layer order: counts of odd stored values so far.
   virtual std::vector<StorageCounts> storage_counts(std::size_t arm) const = 0;
 };
@@ -52,7 +52,7 @@ class Model {
   virtual std::int64_t max_positions() const = 0;
   virtual std::int64_t parameter_count() const = 0;
   virtual const ModelOptions& options() const = 0;
-  virtual const std::vector<Mamba2Mixer>& mixers() const = 0;       // in layer order
+  virtual const std::vector<Mamba2Mixer>& mixers() const = 0;         // in layer order
   virtual const std::vector<std::int64_t>& mixer_layers() const = 0;  // layer index of each mixer
 
   virtual std::unique_ptr<DecodeCache> make_cache(const std::vector<Arm>& arms, std::int64_t slots,
@@ -61,12 +61,13 @@ class Model {
   // ids: [B, T] int64 on the CPU or the model's device, B == cache.slots(); appended to every slot of every arm.
   // Returns the hidden states after the final norm, [arms, B, T, hidden_size], compute dtype.
   // stepwise runs T one-token steps, teacher_forced one block. Throws std::invalid_argument on a token id outside the
-  // vocabulary (naming id, place and vocabulary size) or when capacity would be passed; std::runtime_error on CUDA failures.
+  // vocabulary (naming id, place and vocabulary size) or when capacity would be passed; std::runtime_error on CUDA
+  // failures.
   virtual at::Tensor forward(const at::Tensor& ids, DecodeCache& cache, Mode mode, KernelClock* clock = nullptr,
                              MixerTap* tap = nullptr) const = 0;
 
-  // hidden: [arms, ..., hidden_size] or [rows, hidden_size] -> float32 logits of the same leading sizes, [.., vocab_size].
-  // Arms that are equal have equal logits, to the bit.
+  // hidden: [arms, ..., hidden_size] or [rows, hidden_size] -> float32 logits of the same leading sizes, [..,
+  // vocab_size]. Arms that are equal have equal logits, to the bit.
   virtual at::Tensor logits(const at::Tensor& hidden) const = 0;
 };
 

@@ -48,7 +48,8 @@ class NemotronH : public Model {
   std::unique_ptr<Block> load_attention(WeightLoader& weights, const std::string& name);
   std::unique_ptr<Block> load_mlp(WeightLoader& weights, const std::string& name) const;
   void load_head(WeightLoader& weights, const Checkpoint& checkpoint);
-  Linear load_linear(WeightLoader& weights, const std::string& name, std::int64_t out, std::int64_t in, bool bias) const;
+  Linear load_linear(WeightLoader& weights, const std::string& name, std::int64_t out, std::int64_t in,
+                     bool bias) const;
 
   at::Tensor run_block(const at::Tensor& ids, HybridCache& cache, KernelClock* clock, MixerTap* tap) const;
 
@@ -83,7 +84,8 @@ NemotronH::NemotronH(const Checkpoint& checkpoint, const ModelOptions& options)
   // `backbone.` is how the folders are published and what transformers saves; `model.` is its name inside transformers.
   WeightLoader weights(checkpoint, device_, {"backbone.", "model."}, "embeddings.weight");
   embeddings_ = weights.load("embeddings.weight", {vocab_size(), hidden_size()}, compute_);
-  for (std::size_t i = 0; i < config_.architecture.layers.size(); ++i) load_layer(weights, static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < config_.architecture.layers.size(); ++i)
+    load_layer(weights, static_cast<std::int64_t>(i));
   final_norm_ = weights.load("norm_f.weight", {hidden_size()}, at::kFloat);
   load_head(weights, checkpoint);
   weights.finish({"mtp."});  // multi-token prediction heads are not part of the model proper
@@ -162,8 +164,10 @@ std::unique_ptr<Block> NemotronH::load_mlp(WeightLoader& weights, const std::str
 
 void NemotronH::load_head(WeightLoader& weights, const Checkpoint& checkpoint) {
   const std::string name = "lm_head.weight";
-  if (weights.has_unprefixed(name)) head_ = weights.load_unprefixed(name, {vocab_size(), hidden_size()}, compute_);
-  else if (config_.tie_word_embeddings) head_ = embeddings_;
+  if (weights.has_unprefixed(name))
+    head_ = weights.load_unprefixed(name, {vocab_size(), hidden_size()}, compute_);
+  else if (config_.tie_word_embeddings)
+    head_ = embeddings_;
   else
     throw CheckpointError(checkpoint.folder().string() + ": tensor \"" + name +
                           "\" is missing from the weights; expected it, as config.json does not tie the embeddings");
@@ -233,7 +237,9 @@ at::Tensor NemotronH::logits(const at::Tensor& hidden) const {
 
 }  // namespace
 
-Architecture describe_nemotron_h(const Checkpoint& checkpoint) { return read_nemotron_h_config(checkpoint).architecture; }
+Architecture describe_nemotron_h(const Checkpoint& checkpoint) {
+  return read_nemotron_h_config(checkpoint).architecture;
+}
 
 std::unique_ptr<Model> load_nemotron_h(const Checkpoint& checkpoint, const ModelOptions& options) {
   return std::make_unique<NemotronH>(checkpoint, options);

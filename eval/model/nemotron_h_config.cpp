@@ -13,16 +13,54 @@ namespace {
 // layers and of multi-token prediction, which a pattern without E does not use; and keys that are there in published
 // folders but that transformers' code for this type does not look at (attention_bias, sliding_window, rope_theta, ...).
 const std::vector<std::string>& ignored_keys() {
-  static const std::vector<std::string> keys = {
-      "architectures", "auto_map", "transformers_version", "dtype", "torch_dtype", "_name_or_path", "name_or_path",
-      "bos_token_id", "eos_token_id", "pad_token_id", "use_cache", "num_logits_to_keep", "initializer_range",
-      "rescale_prenorm_residual", "attention_dropout", "hidden_dropout", "return_dict", "output_attentions",
-      "output_hidden_states", "chunk_size", "use_mamba_kernels", "mamba_ssm_cache_dtype", "expand", "mamba_proj_bias", "attention_bias", "sliding_window",
-      "time_step_max", "time_step_floor", "num_hidden_layers", "rms_norm_eps", "norm_eps", "rope_theta",
-      "partial_rotary_factor", "n_routed_experts", "num_local_experts", "n_shared_experts", "moe_intermediate_size",
-      "moe_shared_expert_intermediate_size", "moe_latent_size", "moe_shared_expert_overlap", "num_experts_per_tok",
-      "routed_scaling_factor", "n_group", "topk_group", "norm_topk_prob", "num_nextn_predict_layers",
-      "mtp_layers_block_type", "mtp_hybrid_override_pattern"};
+  static const std::vector<std::string> keys = {"architectures",
+                                                "auto_map",
+                                                "transformers_version",
+                                                "dtype",
+                                                "torch_dtype",
+                                                "_name_or_path",
+                                                "name_or_path",
+                                                "bos_token_id",
+                                                "eos_token_id",
+                                                "pad_token_id",
+                                                "use_cache",
+                                                "num_logits_to_keep",
+                                                "initializer_range",
+                                                "rescale_prenorm_residual",
+                                                "attention_dropout",
+                                                "hidden_dropout",
+                                                "return_dict",
+                                                "output_attentions",
+                                                "output_hidden_states",
+                                                "chunk_size",
+                                                "use_mamba_kernels",
+                                                "mamba_ssm_cache_dtype",
+                                                "expand",
+                                                "mamba_proj_bias",
+                                                "attention_bias",
+                                                "sliding_window",
+                                                "time_step_max",
+                                                "time_step_floor",
+                                                "num_hidden_layers",
+                                                "rms_norm_eps",
+                                                "norm_eps",
+                                                "rope_theta",
+                                                "partial_rotary_factor",
+                                                "n_routed_experts",
+                                                "num_local_experts",
+                                                "n_shared_experts",
+                                                "moe_intermediate_size",
+                                                "moe_shared_expert_intermediate_size",
+                                                "moe_latent_size",
+                                                "moe_shared_expert_overlap",
+                                                "num_experts_per_tok",
+                                                "routed_scaling_factor",
+                                                "n_group",
+                                                "topk_group",
+                                                "norm_topk_prob",
+                                                "num_nextn_predict_layers",
+                                                "mtp_layers_block_type",
+                                                "mtp_hybrid_override_pattern"};
   return keys;
 }
 
@@ -36,10 +74,15 @@ std::vector<LayerKind> read_pattern(ConfigReader& reader) {
   std::vector<LayerKind> layers;
   for (const char letter : reader.word(key, "")) {
     if (letter == 'E') refuse_experts(reader, key, layers.size());
-    if (letter == 'M') layers.push_back(LayerKind::mamba2);
-    else if (letter == '*') layers.push_back(LayerKind::attention);
-    else if (letter == '-') layers.push_back(LayerKind::mlp);
-    else reader.fail(key, std::string("only M, *, - and E; found '") + letter + "' at layer " + std::to_string(layers.size()));
+    if (letter == 'M')
+      layers.push_back(LayerKind::mamba2);
+    else if (letter == '*')
+      layers.push_back(LayerKind::attention);
+    else if (letter == '-')
+      layers.push_back(LayerKind::mlp);
+    else
+      reader.fail(key,
+                  std::string("only M, *, - and E; found '") + letter + "' at layer " + std::to_string(layers.size()));
   }
   return layers;
 }
@@ -47,7 +90,7 @@ std::vector<LayerKind> read_pattern(ConfigReader& reader) {
 // The names of transformers 5 and the older ones of the published configurations.
 std::vector<LayerKind> read_layer_list(ConfigReader& reader, const std::string& key) {
   static const std::map<std::string, LayerKind> kinds = {
-      {"linear_attention", LayerKind::mamba2}, {"mamba", LayerKind::mamba2}, {"mamba2", LayerKind::mamba2},
+      {"linear_attention", LayerKind::mamba2},  {"mamba", LayerKind::mamba2},        {"mamba2", LayerKind::mamba2},
       {"full_attention", LayerKind::attention}, {"attention", LayerKind::attention}, {"mlp", LayerKind::mlp}};
   std::vector<LayerKind> layers;
   for (const std::string& name : reader.words(key)) {
@@ -75,10 +118,8 @@ std::vector<LayerKind> read_layers(ConfigReader& reader) {
 }
 
 void check_mamba(ConfigReader& reader, const mamba2::Shape& shape) {
-  if (shape.head_dim % 8 != 0 || shape.head_dim > 128)
-    reader.fail("mamba_head_dim", "a multiple of 8 up to 128");
-  if (shape.state_size % 8 != 0 || shape.state_size > 256)
-    reader.fail("ssm_state_size", "a multiple of 8 up to 256");
+  if (shape.head_dim % 8 != 0 || shape.head_dim > 128) reader.fail("mamba_head_dim", "a multiple of 8 up to 128");
+  if (shape.state_size % 8 != 0 || shape.state_size > 256) reader.fail("ssm_state_size", "a multiple of 8 up to 256");
   if (shape.num_heads % shape.num_groups != 0)
     reader.fail("n_groups", "a divisor of mamba_num_heads (" + std::to_string(shape.num_heads) + ")");
 }
@@ -98,11 +139,13 @@ void read_mamba(ConfigReader& reader, NemotronHConfig& config) {
 
   const double infinity = std::numeric_limits<double>::infinity();
   const std::vector<double> limit = reader.numbers("time_step_limit", {0.0, infinity});
-  if (limit.size() != 2 || limit[0] < 0.0 || limit[0] > limit[1]) reader.fail("time_step_limit", "[min, max] with 0 <= min <= max");
+  if (limit.size() != 2 || limit[0] < 0.0 || limit[0] > limit[1])
+    reader.fail("time_step_limit", "[min, max] with 0 <= min <= max");
   config.time_step_limit_min = limit[0];
   config.time_step_limit_max = limit[1];
   config.time_step_min = reader.number("time_step_min", 0.001);
-  if (config.time_step_min < 0.0 || config.time_step_min == infinity) reader.fail("time_step_min", "a finite number of at least 0");
+  if (config.time_step_min < 0.0 || config.time_step_min == infinity)
+    reader.fail("time_step_min", "a finite number of at least 0");
 }
 
 void read_attention(ConfigReader& reader, NemotronHConfig& config) {
@@ -110,7 +153,8 @@ void read_attention(ConfigReader& reader, NemotronHConfig& config) {
   architecture.num_heads = reader.positive("num_attention_heads");
   architecture.num_kv_heads = reader.positive("num_key_value_heads", architecture.num_heads);
   if (architecture.num_heads % architecture.num_kv_heads != 0)
-    reader.fail("num_key_value_heads", "a divisor of num_attention_heads (" + std::to_string(architecture.num_heads) + ")");
+    reader.fail("num_key_value_heads",
+                "a divisor of num_attention_heads (" + std::to_string(architecture.num_heads) + ")");
   // The first published configurations say attention_head_dim.
   architecture.head_dim = reader.positive("head_dim", reader.positive("attention_head_dim", 128));
 }

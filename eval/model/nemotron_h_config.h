@@ -9,14 +9,14 @@ namespace replayeval {
 
 struct NemotronHConfig {
   Architecture architecture;
-  bool use_bias = false;       // of in_proj and out_proj
+  bool use_bias = false;  // of in_proj and out_proj
   bool use_conv_bias = true;
   bool mlp_bias = false;
   bool tie_word_embeddings = false;
   bool residual_in_fp32 = false;
   double norm_eps = 1e-5;
-  // The published code clamps dt to time_step_limit, (0, inf) unless config.json says otherwise; transformers ignores that
-  // key and floors dt at time_step_min (see DtFloor).
+  // The published code clamps dt to time_step_limit, (0, inf) unless config.json says otherwise; transformers ignores
+  // that key and floors dt at time_step_min (see DtFloor).
   double time_step_limit_min = 0.0, time_step_limit_max = 0.0;
   double time_step_min = 0.001;
 };

@@ -1,10 +1,10 @@
 // The architectures, by the model_type of config.json. A new one is a new file and one line here.
 #include <array>
 
+#include "eval/checkpoint/json_text.h"
 #include "eval/model/architecture.h"
 #include "eval/model/model.h"
 #include "eval/model/nemotron_h.h"
-#include "eval/checkpoint/json_text.h"
 
 namespace replayeval {
 namespace {

@@ -20,9 +20,10 @@ void check_token_ids(const at::Tensor& ids, std::int64_t vocab_size, const Decod
   const auto* values = here.const_data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < here.numel(); ++i)
     if (values[i] < 0 || values[i] >= vocab_size)
-      throw std::invalid_argument("token id " + std::to_string(values[i]) + " at sequence " + std::to_string(i / tokens) +
-                                  ", token " + std::to_string(i % tokens) + "; expected 0 to " +
-                                  std::to_string(vocab_size - 1) + " (vocabulary of " + std::to_string(vocab_size) + ")");
+      throw std::invalid_argument("token id " + std::to_string(values[i]) + " at sequence " +
+                                  std::to_string(i / tokens) + ", token " + std::to_string(i % tokens) +
+                                  "; expected 0 to " + std::to_string(vocab_size - 1) + " (vocabulary of " +
+                                  std::to_string(vocab_size) + ")");
 }
 
 }  // namespace replayeval

@@ -82,7 +82,8 @@ void WeightLoader::finish(const std::vector<std::string>& skipped) const {
   for (const auto& [name, view] : checkpoint_.tensors()) {
     const auto begins = [&name](const std::string& prefix) { return name.starts_with(prefix); };
     if (!loaded_.contains(name) && std::none_of(skipped.begin(), skipped.end(), begins))
-      throw CheckpointError(place(view) + " has no place in this architecture; expected only tensors that config.json implies");
+      throw CheckpointError(place(view) +
+                            " has no place in this architecture; expected only tensors that config.json implies");
   }
 }
 

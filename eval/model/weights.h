@@ -19,7 +19,8 @@ class WeightLoader {
                const std::string& probe);
 
   // The tensor `prefix + name`, converted to `type` on the device. Stored as F32, BF16 or F16. Throws CheckpointError
-  // naming file and tensor when it is missing, has another shape or type, or holds a NaN or infinity (naming the first).
+  // naming file and tensor when it is missing, has another shape or type, or holds a NaN or infinity (naming the
+  // first).
   at::Tensor load(const std::string& name, const std::vector<std::int64_t>& shape, at::ScalarType type);
   at::Tensor load_unprefixed(const std::string& name, const std::vector<std::int64_t>& shape, at::ScalarType type);
 

@@ -34,9 +34,8 @@ inline nlohmann::json safetensors_header(const Tensors& tensors) {
   nlohmann::json header = {{"__metadata__", {{"format", "pt"}}}};
   std::size_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
-    header[name] = {{"dtype", tensor.dtype},
-                    {"shape", tensor.shape},
-                    {"data_offsets", {offset, offset + tensor.bytes.size()}}};
+    header[name] = {
+        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + tensor.bytes.size()}}};
     offset += tensor.bytes.size();
   }
   return header;

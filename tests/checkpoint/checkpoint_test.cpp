@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <fstream>
+#include <functional>
 #include <iterator>
 
 #include "datasets/sha256.h"
@@ -70,7 +70,8 @@ TEST_F(CheckpointTest, ReadsOneFile) {
   std::memcpy(&last, a.bytes.data() + 20, sizeof(last));
   EXPECT_EQ(last, 6.0F);
   EXPECT_EQ(checkpoint.tensor("b").bytes.size(), 8U);
-  testing::expect_error<CheckpointError>([&] { checkpoint.tensor("c"); }, {folder_.path().string(), "\"c\"", "missing"});
+  testing::expect_error<CheckpointError>([&] { checkpoint.tensor("c"); },
+                                         {folder_.path().string(), "\"c\"", "missing"});
 }
 
 TEST_F(CheckpointTest, ReadsShards) {
@@ -108,7 +109,8 @@ TEST_F(CheckpointTest, InfinityInBothSpellingsButNotInStrings) {
 
 TEST_F(CheckpointTest, RefusesBrokenConfigs) {
   testing::write_safetensors(file(), two_tensors());
-  for (const char* text : {"", "{", "{\"a\": Infinityx}", "{\"a\": -Inf}", "{\"a\": xInfinity}", "{\"a\": \"Infinity}"}) {
+  for (const char* text :
+       {"", "{", "{\"a\": Infinityx}", "{\"a\": -Inf}", "{\"a\": xInfinity}", "{\"a\": \"Infinity}"}) {
     write_config(text);
     expect_error({"config.json", "not valid JSON"});
   }

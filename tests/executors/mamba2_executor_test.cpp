@@ -93,9 +93,10 @@ TEST_P(Mamba2Executor, ExactAgreesWithTheFormulas) {
   const std::int64_t inner = 144, group = 120, channels = inner + 2 * group;
   const at::Tensor z = in.narrow(2, 0, inner), xbc = in.narrow(2, inner, channels);
   const at::Tensor dt = at::softplus(in.narrow(2, inner + channels, 6) + wide(mixer.dt_bias));
-  const at::Tensor u = at::silu(at::conv1d(at::constant_pad_nd(xbc.transpose(1, 2), {3, 0}),
-                                           wide(mixer.conv_weight).unsqueeze(1), wide(mixer.conv_bias), at::IntArrayRef(1), at::IntArrayRef(0), at::IntArrayRef(1),
-                                           channels)).transpose(1, 2);
+  const at::Tensor u =
+      at::silu(at::conv1d(at::constant_pad_nd(xbc.transpose(1, 2), {3, 0}), wide(mixer.conv_weight).unsqueeze(1),
+                          wide(mixer.conv_bias), at::IntArrayRef(1), at::IntArrayRef(0), at::IntArrayRef(1), channels))
+          .transpose(1, 2);
   const at::Tensor x = u.narrow(2, 0, inner).reshape({batch, tokens, 6, 24});
   const auto per_head = [&](std::int64_t begin) {
     return u.narrow(2, begin, group).reshape({batch, tokens, 3, 40}).repeat_interleave(2, 2);
@@ -139,7 +140,8 @@ TEST_P(Mamba2Executor, SlotsNameTheRowsOfTheCaches) {
     EXPECT_EQ(mapped.conv_state.select(0, 2).count_nonzero().item<std::int64_t>(), 0);
     if (arm.executor == Executor::exact) continue;
     const at::Tensor cursor = mapped.cursor.cpu();
-    const std::vector<std::int32_t> found(cursor.const_data_ptr<std::int32_t>(), cursor.const_data_ptr<std::int32_t>() + 4);
+    const std::vector<std::int32_t> found(cursor.const_data_ptr<std::int32_t>(),
+                                          cursor.const_data_ptr<std::int32_t>() + 4);
     EXPECT_EQ(found, (std::vector<std::int32_t>{0, tokens % 5, 0, tokens % 5}));
   }
 }
@@ -163,7 +165,8 @@ TEST_P(Mamba2Executor, RefusesOtherShapesAndForms) {
   Mamba2Cache cache = make_mamba2_cache(mixer, arm, batch, at::kFloat, device);
   const at::Tensor projected = random_projected(mixer, batch, tokens, at::kFloat);
   const auto refuses = [&](const at::Tensor& input, const at::Tensor& slots, const std::string& part) {
-    testing::expect_error<std::invalid_argument>([&] { run_mamba2(mixer, arm, cache, input, slots); }, {part, "expected"});
+    testing::expect_error<std::invalid_argument>([&] { run_mamba2(mixer, arm, cache, input, slots); },
+                                                 {part, "expected"});
   };
   refuses(projected.narrow(2, 0, 100), {}, "projected");
   refuses(projected.to(at::kBFloat16), {}, "projected");

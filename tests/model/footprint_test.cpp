@@ -34,9 +34,9 @@ double counted_replay_bytes(std::int64_t buffer_len, Dtype state, Dtype ring, Dt
   const auto whole_state = static_cast<double>(state_bytes(architecture, state));
   double bytes = 0;
   for (std::int64_t w = 1; w <= buffer_len; ++w) {
-    bytes += whole_state;                                // the checkpoint state is read
-    bytes += static_cast<double>(w - 1) * entry;         // and the entries since
-    bytes += w == buffer_len ? whole_state : entry;      // a flush writes the state, other tokens their entry
+    bytes += whole_state;                            // the checkpoint state is read
+    bytes += static_cast<double>(w - 1) * entry;     // and the entries since
+    bytes += w == buffer_len ? whole_state : entry;  // a flush writes the state, other tokens their entry
     bytes += 3.0 * (2 * 64 + 2 * 64 + 4) * static_cast<double>(dtype_size(compute));
   }
   return bytes / static_cast<double>(buffer_len);

@@ -112,14 +112,15 @@ TEST_P(ModelTest, NoTokenSeesAnother) {
   changed[0][12] = (ids[0][12].item<std::int64_t>() + 1) % vocab;
   const at::Tensor a = run(*model, {exact_arm("a")}, ids, Mode::teacher_forced)[0];
   const at::Tensor b = run(*model, {exact_arm("a")}, changed, Mode::teacher_forced)[0];
-  EXPECT_TRUE(at::equal(a[1], b[1]));                                     // neither of another sequence
-  EXPECT_TRUE(at::equal(a[0].narrow(0, 0, 12), b[0].narrow(0, 0, 12)));   // nor of what comes later
+  EXPECT_TRUE(at::equal(a[1], b[1]));                                    // neither of another sequence
+  EXPECT_TRUE(at::equal(a[0].narrow(0, 0, 12), b[0].narrow(0, 0, 12)));  // nor of what comes later
   for (std::int64_t t = 12; t < 20; ++t) EXPECT_FALSE(at::equal(a[0][t], b[0][t])) << t;
 }
 
 TEST_P(ModelTest, ResetForgetsAllButTheCounts) {
   const auto model = load(Dtype::float32);
-  const std::vector<Arm> arms = {exact_arm("16", Dtype::float16), replay_arm("replay", Dtype::float32, Dtype::bfloat16)};
+  const std::vector<Arm> arms = {exact_arm("16", Dtype::float16),
+                                 replay_arm("replay", Dtype::float32, Dtype::bfloat16)};
   const auto cache = model->make_cache(arms, 2, 23);
   const at::Tensor ids = random_ids(2, 23);
   const at::Tensor first = model->forward(ids, *cache, Mode::teacher_forced);
@@ -175,7 +176,8 @@ TEST_P(ModelTest, RefusesBadIdsAndFullCaches) {
   testing::expect_error<std::invalid_argument>([&] { model->make_cache({}, 1, 8); }, {"no arms"});
   testing::expect_error<std::invalid_argument>([&] { model->make_cache({exact_arm("a")}, 0, 8); }, {"0 slots"});
   testing::expect_error<std::invalid_argument>(
-      [&] { model->make_cache({replay_arm("odd", Dtype::float32, Dtype::float32, 0)}, 1, 8); }, {"\"odd\"", "buffer_len 0"});
+      [&] { model->make_cache({replay_arm("odd", Dtype::float32, Dtype::float32, 0)}, 1, 8); },
+      {"\"odd\"", "buffer_len 0"});
 }
 
 TEST_P(ModelTest, ResidualInFloat32IsHonoured) {
@@ -209,8 +211,11 @@ REPLAYEVAL_ON_EACH_DEVICE(ModelTest);
 
 TEST(Model, CudaIsRefusedWhereThereIsNone) {
   if (built_with_cuda() && at::globalContext().hasCUDA()) GTEST_SKIP() << "there is a GPU";
-  testing::expect_error<std::runtime_error>([] { load_model(TinyNemotronH().open(), {DeviceKind::cuda, Dtype::float32}); },
-                                            {"device cuda"});
+  testing::expect_error<std::runtime_error>(
+      [] {
+        load_model(TinyNemotronH().open(), {DeviceKind::cuda, Dtype::float32});
+      },
+      {"device cuda"});
 }
 
 }  // namespace

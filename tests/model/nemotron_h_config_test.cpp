@@ -73,7 +73,8 @@ TEST(NemotronHConfig, RefusesUnsupportedLayers) {
   expect_refused({{"hybrid_override_pattern", nullptr}, {"layers_block_type", {"mamba", "moe"}}},
                  {"layers_block_type", "mixture-of-experts", "layer 1"});
   expect_refused({{"hybrid_override_pattern", "MxM"}}, {"'x' at layer 1"});
-  expect_refused({{"hybrid_override_pattern", nullptr}, {"layers_block_type", {"mamba", "conv"}}}, {"\"conv\" at layer 1"});
+  expect_refused({{"hybrid_override_pattern", nullptr}, {"layers_block_type", {"mamba", "conv"}}},
+                 {"\"conv\" at layer 1"});
   expect_refused({{"hybrid_override_pattern", ""}}, {"hybrid_override_pattern", "expected the layers"});
   expect_refused({{"hybrid_override_pattern", nullptr}}, {"hybrid_override_pattern", "missing"});
   expect_refused({{"layers_block_type", {"mamba"}}}, {"layers_block_type", "same layers"});
@@ -84,8 +85,8 @@ TEST(NemotronHConfig, RefusesUnknownKeys) {
 }
 
 TEST(NemotronHConfig, RefusesMissingAndBadValues) {
-  for (const char* key : {"vocab_size", "hidden_size", "mamba_num_heads", "n_groups", "mamba_head_dim", "ssm_state_size",
-                          "num_attention_heads", "intermediate_size"}) {
+  for (const char* key : {"vocab_size", "hidden_size", "mamba_num_heads", "n_groups", "mamba_head_dim",
+                          "ssm_state_size", "num_attention_heads", "intermediate_size"}) {
     const std::string quoted = "key \"" + std::string(key) + "\"";
     expect_refused({{key, nullptr}}, {quoted, "is missing", "at least 1"});
     for (const json& value : {json(0), json(-8), json(1.5), json("8"), json(true), json(1LL << 40)})
@@ -106,7 +107,8 @@ TEST(NemotronHConfig, RefusesMissingAndBadValues) {
 }
 
 TEST(NemotronHConfig, KeysOfUnusedLayersNeedNotMakeSense) {
-  EXPECT_NO_THROW(read_changed({{"hybrid_override_pattern", "M"}, {"num_key_value_heads", 3}, {"intermediate_size", nullptr}}));
+  EXPECT_NO_THROW(
+      read_changed({{"hybrid_override_pattern", "M"}, {"num_key_value_heads", 3}, {"intermediate_size", nullptr}}));
 }
 
 TEST(Architecture, RefusesUnknownModelTypes) {

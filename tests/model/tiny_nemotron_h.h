@@ -17,8 +17,8 @@ class TinyNemotronH {
   nlohmann::json config;
   Tensors tensors;
 
-  void write() const;                                       // config.json and model.safetensors
-  Checkpoint open() const;                                  // writes, then opens
+  void write() const;       // config.json and model.safetensors
+  Checkpoint open() const;  // writes, then opens
   const std::filesystem::path& folder() const { return folder_.path(); }
 
  private:

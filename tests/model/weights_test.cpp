@@ -13,7 +13,8 @@ namespace {
 
 using testing::TinyNemotronH;
 
-void expect_refused(const TinyNemotronH& tiny, const std::vector<std::string>& parts, const ModelOptions& options = {}) {
+void expect_refused(const TinyNemotronH& tiny, const std::vector<std::string>& parts,
+                    const ModelOptions& options = {}) {
   testing::expect_error<CheckpointError>([&] { load_model(tiny.open(), options); }, parts);
 }
 
@@ -33,8 +34,8 @@ TEST(Weights, LoadAndCount) {
 }
 
 TEST(Weights, RefuseAMissingTensor) {
-  for (const char* name : {"backbone.embeddings.weight", "backbone.layers.0.mixer.conv1d.bias", "backbone.norm_f.weight",
-                           "backbone.layers.2.mixer.k_proj.weight", "lm_head.weight"}) {
+  for (const char* name : {"backbone.embeddings.weight", "backbone.layers.0.mixer.conv1d.bias",
+                           "backbone.norm_f.weight", "backbone.layers.2.mixer.k_proj.weight", "lm_head.weight"}) {
     TinyNemotronH tiny;
     tiny.tensors.erase(name);
     expect_refused(tiny, {tiny.folder().string(), std::string("\"") + name + "\"", "missing"});
