@@ -229,6 +229,11 @@ def filler_segment(rng, lines):
     return "filler", generated_sentence(rng)
 
 
+def size_of(segments, count):
+    """Tokens of some segments; a stop is one, without the space that `count` would see before it."""
+    return sum(1 if kind == "stop" else count(text) for kind, text in segments)
+
+
 def training_segments(rng, length, count, lines=None, most_facts=32, filler=0.4):
     """Segments of at least `length` by `count`: statements, questions about anything stated before, filler between.
 
@@ -247,9 +252,8 @@ def training_segments(rng, length, count, lines=None, most_facts=32, filler=0.4)
             added = question_segments(rng, rng.choice(facts))
         else:
             added = [filler_segment(rng, lines)]
-        for segment in added:
-            segments.append(segment)
-            total += count(segment[1])
+        segments += added
+        total += size_of(added, count)
     return segments
 
 
@@ -264,14 +268,13 @@ def evaluation_document(rng, length, count, lines=None, facts=16, questions=8, r
     rng.shuffle(asked)
     tail = [segment for fact in asked[:questions] for segment in question_segments(rng, fact)]
     statements = [statement_segments(rng, fact) for fact in chosen]
-    room = length - sum(count(text) for _, text in tail)
-    room -= sum(count(text) for statement in statements for _, text in statement)
+    room = length - size_of(tail, count) - sum(size_of(statement, count) for statement in statements)
     if room < 0:
         raise ValueError(f"{facts} facts and {questions} questions do not fit into {length} tokens")
     # Filler is gathered first and dealt out over the gaps, so that the length is met closely whatever the lines' lengths.
     fillers, misses = [], 0
-    while misses < 20:
-        segment = filler_segment(rng, lines)
+    while misses < 40:  # generated sentences are short: they take the last of the room
+        segment = filler_segment(rng, lines if misses < 20 else None)
         size = count(segment[1])
         if size <= room:
             fillers.append(segment)
