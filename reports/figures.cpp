@@ -23,7 +23,7 @@ struct Plot {
   std::string title;
   std::string data;      // what the script plots: blocks parted by two blank lines, one an arm
   std::string settings;  // gnuplot commands of this plot alone
-  std::vector<std::string> arms;
+  std::vector<std::size_t> arms;  // by number in the results, which decides the colour in all figures
   std::string style;     // e.g. "using 1:2:3:4 with yerrorlines"
 };
 
@@ -57,7 +57,9 @@ Plot position_plot(const Results& results, const Workload& workload) {
             .settings = "set ylabel 'ΔPPL %'\nset xlabel 'position in the window (tokens)'\nset xzeroaxis lt 1 lc '#888888'\n",
             .arms = {},
             .style = "using 1:2:3:4 with yerrorlines"};
-  for (const std::string& arm : arm_names(results)) {
+  const std::vector<std::string> names = arm_names(results);
+  for (std::size_t a = 0; a < names.size(); ++a) {
+    const std::string& arm = names[a];
     std::string block;
     for (std::size_t i = 0; i < workload.positions.size(); ++i) {
       const auto found = workload.positions[i].delta.find(arm);
@@ -70,7 +72,7 @@ Plot position_plot(const Results& results, const Workload& workload) {
     }
     if (block.empty()) continue;
     plot.data += fmt::format("{}\n\n", block);
-    plot.arms.push_back(arm);
+    plot.arms.push_back(a);
   }
   std::string tics;
   for (std::size_t i = 0; i < workload.positions.size(); ++i) {
@@ -86,11 +88,13 @@ Plot state_error_plot(const Results& results, const Workload& workload, const st
   Plot plot{.stem = fmt::format("{}-state_error_{}", safe_name(workload.name), depth),
             .title = fmt::format("State error of the worst layer, {}", depth == "gold" ? "against float64" : depth),
             .data = "# tokens decoded  relative Frobenius error\n",
-            .settings = "set logscale y\nset format y '10^{%L}'\nset ylabel 'relative Frobenius error'\n"
+            .settings = "set logscale y\nset format y '%.0e'\nset xrange [0:*]\nset ylabel 'relative Frobenius error'\n"
                         "set xlabel 'tokens decoded'\n",
             .arms = {},
             .style = "using 1:2 with linespoints"};
-  for (const std::string& arm : arm_names(results)) {
+  const std::vector<std::string> names = arm_names(results);
+  for (std::size_t a = 0; a < names.size(); ++a) {
+    const std::string& arm = names[a];
     std::map<std::int64_t, double> worst;
     for (const StateError& error : workload.state_errors) {
       if (error.arm == arm && error.depth == depth) {
@@ -103,12 +107,12 @@ Plot state_error_plot(const Results& results, const Workload& workload, const st
     }
     if (block.empty()) continue;
     plot.data += fmt::format("{}\n\n", block);
-    plot.arms.push_back(arm);
+    plot.arms.push_back(a);
   }
   return plot;
 }
 
-std::string script_of(const Plot& plot, const std::string& output) {
+std::string script_of(const Plot& plot, const std::vector<std::string>& names, const std::string& output) {
   std::string script = fmt::format(
       "set encoding utf8\nset terminal svg size 860,420 noenhanced background rgb 'white' font 'sans,13'\n"
       "set output {}\nset title {} noenhanced\nset key outside right top noenhanced\nset grid lc '#dddddd'\n"
@@ -116,24 +120,24 @@ std::string script_of(const Plot& plot, const std::string& output) {
       quoted(output), quoted(plot.title), plot.settings);
   for (std::size_t i = 0; i < plot.arms.size(); ++i) {
     script += fmt::format("{}{} index {} {} lw 1.6 pt {} ps 0.6 lc '{}' title {}", i == 0 ? "" : ", \\\n     ",
-                          quoted(plot.stem + ".dat"), i, plot.style, 4 + i % 10, colours[i % colours.size()],
-                          quoted(plot.arms[i]));
+                          quoted(plot.stem + ".dat"), i, plot.style, 4 + plot.arms[i] % 10,
+                          colours[plot.arms[i] % colours.size()], quoted(names[plot.arms[i]]));
   }
   return script + "\nunset output\n";
 }
 
 // "" or why there is no figure.
-std::string draw(const Plot& plot, const std::filesystem::path& folder) {
+std::string draw(const Plot& plot, const std::vector<std::string>& names, const std::filesystem::path& folder) {
   const std::filesystem::path figure = folder / (plot.stem + ".svg");
   const std::filesystem::path partial = folder / (plot.stem + ".svg.partial");
   const std::filesystem::path script = folder / (plot.stem + ".gp");
   write_file_atomically(folder / (plot.stem + ".dat"), plot.data);
-  write_file_atomically(script, script_of(plot, partial.filename().string()));
+  write_file_atomically(script, script_of(plot, names, partial.filename().string()));
   std::string complaint = run_gnuplot(script);
   std::error_code ignored;
   if (complaint.empty()) {
     // From now on the script is for people, who want the figure itself.
-    write_file_atomically(script, script_of(plot, figure.filename().string()));
+    write_file_atomically(script, script_of(plot, names, figure.filename().string()));
     std::filesystem::rename(partial, figure, ignored);
     if (ignored) complaint = fmt::format("gnuplot wrote no {}", figure.filename().string());
   }
@@ -155,7 +159,7 @@ Figures draw_figures(const Results& results, const std::filesystem::path& folder
       std::error_code failure;
       std::filesystem::create_directories(folder / "figures", failure);
       if (failure) throw ResultsError(fmt::format("{}: cannot be made: {}", (folder / "figures").string(), failure.message()));
-      figures.note = draw(plot, folder / "figures");
+      figures.note = draw(plot, arm_names(results), folder / "figures");
       if (figures.note.empty()) {
         figures.drawn.push_back({.file = "figures/" + plot.stem + ".svg", .title = plot.title, .workload = workload.name});
       }

@@ -31,9 +31,9 @@ std::string percent(const std::optional<double>& share) {
 Tint tint_of(Change change) {
   switch (change) {
     case Change::identical:
-    case Change::none:
-    case Change::better: return Tint::good;
+    case Change::none: return Tint::good;
     case Change::worse: return Tint::bad;
+    case Change::better:  // a change all the same
     case Change::unknown: break;
   }
   return Tint::warning;

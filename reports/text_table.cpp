@@ -30,6 +30,25 @@ std::string padded(const std::string& text, std::size_t width, Align align) {
   return align == Align::left ? text + space : space + text;
 }
 
+// The words of `text`, where an interval "[a, b]" and a number with its "%" are one word each.
+std::vector<std::string> unbroken_words(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  bool in_brackets = false;
+  for (std::string word; stream >> word;) {
+    if (!words.empty() && (in_brackets || word == "%")) {
+      words.back() += " " + word;
+    } else {
+      words.push_back(word);
+    }
+    const std::size_t opened = word.find_last_of('[');
+    const std::size_t closed = word.find_last_of(']');
+    if (opened != std::string::npos) in_brackets = true;
+    if (closed != std::string::npos && (opened == std::string::npos || closed > opened)) in_brackets = false;
+  }
+  return words;
+}
+
 }  // namespace
 
 std::size_t display_width(const std::string& text) {
@@ -44,16 +63,17 @@ std::string tinted(const std::string& text, Tint tint, bool colour) {
 }
 
 std::string wrapped(const std::string& text, int width, int indent) {
-  std::istringstream words(text);
   std::string lines;
-  std::string line;
-  for (std::string word; words >> word;) {
-    if (!line.empty() && display_width(line) + 1 + display_width(word) > static_cast<std::size_t>(width)) {
+  std::string line(text.find_first_not_of(' ') == std::string::npos ? 0 : text.find_first_not_of(' '), ' ');
+  bool begun = false;
+  for (const std::string& word : unbroken_words(text)) {
+    if (begun && display_width(line) + 1 + display_width(word) > static_cast<std::size_t>(width)) {
       lines += line + "\n";
-      line = std::string(static_cast<std::size_t>(indent), ' ') + word;
-    } else {
-      line += (line.empty() ? "" : " ") + word;
+      line = std::string(static_cast<std::size_t>(indent), ' ');
+      begun = false;
     }
+    line += (begun ? " " : "") + word;
+    begun = true;
   }
   return lines + line + "\n";
 }
