@@ -4,6 +4,7 @@ if(REPLAYEVAL_SANITIZE)
   if(REPLAYEVAL_WITH_CUDA)
     message(FATAL_ERROR "REPLAYEVAL_SANITIZE needs REPLAYEVAL_CUDA=OFF")
   endif()
+  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")  # optimised harder, instrumented code takes minutes a file
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()

@@ -1,6 +1,7 @@
 # replayeval_test(NAME <n> SOURCES <files> LIBS <targets> [LABELS <words>] [TORCH]), NAME and SOURCES being optional words,
 # makes the GoogleTest program bin/<n> and registers its cases with ctest. Its labels are its folder under tests/ and
-# whatever LABELS adds: `cuda` for cases that need a GPU, `slow` for long ones. TORCH: it uses ATen.
+# whatever LABELS adds. TORCH: it uses ATen; the others are labelled `plain` and belong to the target
+# replayeval_plain_tests, which is what the sanitizers run on.
 # Tests run in the repository's root.
 include(GoogleTest)
 option(REPLAYEVAL_TESTS "Build the tests" ON)
@@ -8,6 +9,7 @@ if(REPLAYEVAL_TESTS)
   find_package(GTest REQUIRED)
 endif()
 find_package(Threads REQUIRED)
+add_custom_target(replayeval_plain_tests)
 
 function(replayeval_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "TORCH" "NAME" "SOURCES;LIBS;LABELS")
@@ -27,6 +29,9 @@ function(replayeval_test)
                                             Threads::Threads)
   if(arg_TORCH)
     replayeval_use_torch(${arg_NAME})
+  else()
+    list(APPEND arg_LABELS plain)
+    add_dependencies(replayeval_plain_tests ${arg_NAME})
   endif()
   file(RELATIVE_PATH folder "${CMAKE_SOURCE_DIR}/tests" "${CMAKE_CURRENT_SOURCE_DIR}")
   string(REGEX REPLACE "^\\.\\./" "" folder "${folder}")
