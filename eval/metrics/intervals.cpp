@@ -184,6 +184,14 @@ double sorted_quantile(const std::vector<double>& sorted, double probability) {
   return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
+// Resampling m units understates the spread by sqrt((m - 1) / m) and knows nothing of the t distribution's wider tails;
+// Hesterberg (2015, "expanded percentile") makes up for both by asking for quantiles further out.
+double expanded_normal_quantile(double confidence, std::size_t units) {
+  const auto m = static_cast<double>(units);
+  const boost::math::students_t t(m - 1.0);
+  return std::sqrt(m / (m - 1.0)) * boost::math::quantile(t, 0.5 + confidence / 2.0);
+}
+
 Estimate bootstrap_estimate(const Units& units, const IntervalOptions& options, const std::string& prefix) {
   Estimate estimate = start_estimate(units, options);
   estimate.method =
@@ -197,12 +205,14 @@ Estimate bootstrap_estimate(const Units& units, const IntervalOptions& options, 
   const auto samples = static_cast<double>(means.size());
   const double bias = boost::math::quantile(normal, (below + 0.5) / (samples + 1.0));
   const double a = acceleration(units);
-  const auto bound = [&](double tail) {
-    const double z = bias + boost::math::quantile(normal, tail);
-    return sorted_quantile(means, boost::math::cdf(normal, bias + z / (1.0 - a * z)));
+  const double reach = expanded_normal_quantile(options.confidence, units.units.size());
+  const auto bound = [&](double z) {
+    const double from_bias = bias + z, stretch = 1.0 - a * from_bias;
+    // Beyond the pole of an extreme skew only the outermost sample is left.
+    if (stretch <= 0.0) return from_bias > 0.0 ? means.back() : means.front();
+    return sorted_quantile(means, boost::math::cdf(normal, bias + from_bias / stretch));
   };
-  const double tail = (1.0 - options.confidence) / 2.0;
-  estimate.interval = Interval{bound(tail), bound(1.0 - tail)};
+  estimate.interval = Interval{bound(-reach), bound(reach)};
   return estimate;
 }
 

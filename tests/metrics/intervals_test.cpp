@@ -1,0 +1,213 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "eval/metrics/statistics.h"
+
+namespace replayeval::metrics {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using Values = std::vector<double>;
+using Documents = std::vector<std::int64_t>;
+
+Values noise(std::size_t count, std::uint64_t seed, double mean = 0.0) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal(mean, 1.0);
+  Values values(count);
+  for (double& value : values) value = normal(random);
+  return values;
+}
+
+Documents documents(std::size_t count, std::size_t length) {
+  Documents result;
+  for (std::size_t i = 0; i < count * length; ++i) result.push_back(static_cast<std::int64_t>(i / length));
+  return result;
+}
+
+TEST(PairedDelta, IsTheDifferenceOfMeans) {
+  const Values baseline = {-1.0, -2.0, -3.0, -4.0}, arm = {-1.5, -2.0, -2.0, -4.25};
+  const MeanEstimate delta = paired_delta(baseline, arm, Documents{0, 0, 1, 1}, {});
+  EXPECT_DOUBLE_EQ(delta.bootstrap.value, 0.0625);
+  EXPECT_DOUBLE_EQ(delta.t.value, 0.0625);
+  EXPECT_EQ(delta.t.n, 4);
+}
+
+TEST(PairedDelta, OfEqualArmsIsExactlyZero) {
+  const Values baseline = noise(5000, 1, -3.0);
+  const MeanEstimate delta = paired_delta(baseline, baseline, documents(25, 200), {});
+  for (const Estimate& estimate : {delta.bootstrap, delta.t}) {
+    EXPECT_EQ(estimate.value, 0.0);
+    ASSERT_TRUE(estimate.interval);
+    EXPECT_EQ(estimate.interval->low, 0.0);
+    EXPECT_EQ(estimate.interval->high, 0.0);
+  }
+  EXPECT_EQ(delta.t.p_value, 1.0);
+  const Estimate relative = relative_perplexity_delta(delta.bootstrap);
+  EXPECT_EQ(relative.value, 0.0);
+  EXPECT_FALSE(std::signbit(relative.value));
+  EXPECT_EQ(relative.interval->low, 0.0);
+  EXPECT_EQ(relative.interval->high, 0.0);
+}
+
+TEST(PairedDelta, OfFloatArraysIsTakenInDouble) {
+  const std::vector<float> baseline = {-1.0F, -2.0F}, arm = {std::nextafter(-1.0F, 0.0F), -2.0F};
+  EXPECT_DOUBLE_EQ(paired_delta(baseline, arm, Documents{0, 1}, {}).t.value, std::ldexp(1.0, -25));
+}
+
+TEST(PairedDelta, OfASingleUnitHasNoInterval) {
+  const Values baseline = noise(300, 2), arm = noise(300, 3);
+  const MeanEstimate delta = paired_delta(baseline, arm, Documents(300, 7), {});
+  EXPECT_EQ(delta.bootstrap.units, 1);
+  EXPECT_FALSE(delta.bootstrap.interval);
+  EXPECT_FALSE(delta.t.interval);
+  EXPECT_FALSE(delta.t.p_value);
+  EXPECT_FALSE(relative_perplexity_delta(delta.t).interval);
+}
+
+// The ratio estimator by hand: sums 3 and -1 over 2 and 1 tokens; R = 2/3, residuals 5/3 and -5/3,
+// se = sqrt(2 (2 (5/3)^2)) / 3 = 10/9; t(0.975; 1) = 12.70620473617471.
+TEST(ClusteredMean, TIntervalMatchesAHandComputation) {
+  IntervalOptions options;
+  options.min_documents = 1;
+  const MeanEstimate mean = clustered_mean(Values{1.0, 2.0, -1.0}, Documents{0, 0, 1}, options);
+  EXPECT_DOUBLE_EQ(mean.t.value, 2.0 / 3.0);
+  EXPECT_NEAR(mean.t.interval->high - mean.t.value, 12.70620473617471 * 10.0 / 9.0, 1e-12);
+  EXPECT_NEAR(mean.t.value - mean.t.interval->low, 12.70620473617471 * 10.0 / 9.0, 1e-12);
+  EXPECT_NEAR(*mean.t.p_value, 1.0 - 2.0 / M_PI * std::atan((2.0 / 3.0) / (10.0 / 9.0)), 1e-12);  // Cauchy
+}
+
+TEST(ClusteredMean, TIntervalOfEqualUnitsIsTheTextbookOne) {
+  const Values values = {2.0, 4.0, 6.0};  // mean 4, s = 2
+  // With 2 degrees of freedom the quantile at p is (2p - 1) sqrt(2 / (4p (1 - p))): 4.30265272975.
+  const double t = 0.95 * std::sqrt(2.0 / (4.0 * 0.975 * 0.025));
+  IntervalOptions options;
+  options.min_documents = 1;
+  const MeanEstimate mean = clustered_mean(values, Documents{0, 1, 2}, options);
+  EXPECT_NEAR(mean.t.interval->high, 4.0 + t * 2.0 / std::sqrt(3.0), 1e-12);
+}
+
+TEST(ClusteredMean, ResamplesDocumentsWhereThereAreEnough) {
+  const Values values = noise(20 * 100, 5);
+  const MeanEstimate mean = clustered_mean(values, documents(20, 100), {});
+  EXPECT_EQ(mean.bootstrap.units, 20);
+  EXPECT_EQ(mean.bootstrap.method, "bootstrap (BCa, 2000 samples) over 20 documents");
+  EXPECT_EQ(mean.t.method, "t over 20 documents");
+}
+
+TEST(ClusteredMean, CutsFewLongDocumentsIntoBlocks) {
+  Documents document(1000, 0);  // round(1000 / 256) = 4 blocks
+  document.resize(1100, 1);     // 100 tokens: one block
+  const Values values = noise(1100, 6);
+  const MeanEstimate mean = paired_delta(values, noise(1100, 7), document, {});
+  EXPECT_EQ(mean.t.units, 5);
+  EXPECT_EQ(mean.t.method, "paired t over 5 blocks of ~256 tokens");
+  EXPECT_EQ(mean.bootstrap.method, "paired bootstrap (BCa, 2000 samples) over 5 blocks of ~256 tokens");
+}
+
+TEST(ClusteredMean, BootstrapIsSeededAndReproducible) {
+  const Values values = noise(4000, 8);
+  const Documents document = documents(4, 1000);
+  IntervalOptions options;
+  options.seed = 17;
+  const Interval first = *clustered_mean(values, document, options).bootstrap.interval;
+  const Interval again = *clustered_mean(values, document, options).bootstrap.interval;
+  EXPECT_EQ(first.low, again.low);
+  EXPECT_EQ(first.high, again.high);
+  options.seed = 18;
+  EXPECT_NE(first.low, clustered_mean(values, document, options).bootstrap.interval->low);
+}
+
+// The bias-corrected bootstrap of a symmetric mean must agree with the normal theory that holds for it.
+TEST(ClusteredMean, BootstrapAgreesWithTheTIntervalOnManyNormalUnits) {
+  const Values values = noise(400, 9, 0.5);
+  Documents document;
+  for (std::int64_t i = 0; i < 400; ++i) document.push_back(i);
+  IntervalOptions options;
+  options.bootstrap_samples = 20000;
+  const MeanEstimate mean = clustered_mean(values, document, options);
+  const double width = mean.t.interval->high - mean.t.interval->low;
+  EXPECT_NEAR(mean.bootstrap.interval->low, mean.t.interval->low, 0.05 * width);
+  EXPECT_NEAR(mean.bootstrap.interval->high, mean.t.interval->high, 0.05 * width);
+}
+
+TEST(Perplexity, IsTheExponentialWithItsIntervalTransformed) {
+  const Values log_prob = noise(6400, 10, -2.0);
+  const Documents document = documents(64, 100);
+  const Estimate mean = clustered_t(log_prob, document, {});
+  const Estimate result = perplexity(log_prob, document, {});
+  EXPECT_DOUBLE_EQ(result.value, std::exp(-mean.value));
+  EXPECT_DOUBLE_EQ(result.interval->low, std::exp(-mean.interval->high));
+  EXPECT_DOUBLE_EQ(result.interval->high, std::exp(-mean.interval->low));
+  EXPECT_LT(result.interval->low, result.value);
+  EXPECT_FALSE(result.p_value);
+}
+
+TEST(RelativePerplexityDelta, KeepsDigitsOfTinyDeltasAndOrdersItsInterval) {
+  Estimate delta;
+  delta.value = 1e-12;
+  delta.interval = Interval{-2e-12, 4e-12};
+  const Estimate relative = relative_perplexity_delta(delta);
+  EXPECT_DOUBLE_EQ(relative.value, -1e-12 + 5e-25);
+  EXPECT_DOUBLE_EQ(relative.interval->low, std::expm1(-4e-12));
+  EXPECT_DOUBLE_EQ(relative.interval->high, std::expm1(2e-12));
+}
+
+TEST(DeltaByPosition, PutsEveryTokenInItsBucket) {
+  Values baseline, arm;
+  Documents document;
+  std::vector<std::int64_t> position;
+  for (std::int64_t i = 0; i < 300; ++i) {
+    document.push_back(i / 100);
+    position.push_back(i % 100);
+    baseline.push_back(-2.0);
+    arm.push_back(i % 100 < 10 ? -2.0 : -2.5);
+  }
+  const std::vector<std::int64_t> edges = {0, 10, 50, 100, 200};
+  const std::vector<BucketDelta> buckets = delta_by_position(baseline, arm, document, position, edges, {});
+  ASSERT_EQ(buckets.size(), 3U);  // nothing stands at 100 or later
+  EXPECT_EQ(buckets[0].n, 30);
+  EXPECT_EQ(buckets[1].n, 120);
+  EXPECT_EQ(buckets[2].n, 150);
+  EXPECT_EQ(buckets[0].delta.t.value, 0.0);
+  EXPECT_DOUBLE_EQ(buckets[1].delta.t.value, -0.5);
+  EXPECT_EQ(buckets[1].begin, 10);
+  EXPECT_EQ(buckets[1].end, 50);
+  EXPECT_DOUBLE_EQ(buckets[2].baseline_perplexity, std::exp(2.0));
+  EXPECT_DOUBLE_EQ(buckets[2].arm_perplexity, std::exp(2.5));
+}
+
+TEST(Intervals, RefuseBadInput) {
+  const Values two = {1.0, 2.0}, three = {1.0, 2.0, 3.0}, none;
+  const auto mean = [](const Values& values, const Documents& document, const IntervalOptions& options = {}) {
+    return [=] { clustered_mean(values, document, options); };
+  };
+  EXPECT_THAT(mean(none, {}), ThrowsMessage<std::invalid_argument>(HasSubstr("at least 1")));
+  EXPECT_THAT(mean(two, {0}), ThrowsMessage<std::invalid_argument>(HasSubstr("document has 1 entries, expected 2")));
+  EXPECT_THAT(mean(three, {0, 1, 0}),
+              ThrowsMessage<std::invalid_argument>(HasSubstr("tokens of document 0 are not adjacent")));
+  EXPECT_THAT(mean({1.0, std::numeric_limits<double>::infinity()}, {0, 1}),
+              ThrowsMessage<std::invalid_argument>(HasSubstr("token 1 has a value that is not finite")));
+  EXPECT_THAT(([&] {
+                paired_delta(two, three, Documents{0, 0}, {});
+              }),
+              ThrowsMessage<std::invalid_argument>(HasSubstr("has 3 entries, expected 2")));
+  IntervalOptions options;
+  options.confidence = 1.0;
+  EXPECT_THAT(mean(two, {0, 1}, options), ThrowsMessage<std::invalid_argument>(HasSubstr("confidence is 1.0")));
+  options = {};
+  options.bootstrap_samples = 99;
+  EXPECT_THAT(mean(two, {0, 1}, options), ThrowsMessage<std::invalid_argument>(HasSubstr("bootstrap_samples is 99")));
+  EXPECT_THAT(([&] {
+                delta_by_position(two, two, Documents{0, 0}, Documents{0, 1}, Documents{0, 5, 5}, {});
+              }),
+              ThrowsMessage<std::invalid_argument>(HasSubstr("must ascend")));
+}
+
+}  // namespace
+}  // namespace replayeval::metrics
