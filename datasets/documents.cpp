@@ -39,8 +39,8 @@ LinePattern::LinePattern(const std::string& pattern, const std::string& place) :
   int error = 0;
   PCRE2_SIZE offset = 0;
   constexpr std::uint32_t options = PCRE2_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED;
-  impl_->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), options, &error, &offset,
-                              nullptr);
+  impl_->code =
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), options, &error, &offset, nullptr);
   if (impl_->code == nullptr) {
     throw DataError(fmt::format("{}: separator '{}' is not a regular expression: {} at byte {}", place, pattern,
                                 pcre2_message(error), offset));

@@ -46,7 +46,8 @@ class Inflater {
       text->append(reinterpret_cast<const char*>(buffer.data()), buffer.size() - stream_.avail_out);
       const std::size_t used = given - stream_.avail_in;
       if (status == Z_BUF_ERROR) {  // zlib wants more, and there is no more
-        throw DataError(fmt::format("{}: truncated gzip: ends at byte {} inside a compressed member", place, bytes.size()));
+        throw DataError(
+            fmt::format("{}: truncated gzip: ends at byte {} inside a compressed member", place, bytes.size()));
       }
       if (status != Z_OK && status != Z_STREAM_END) {
         throw DataError(fmt::format("{}: damaged gzip near byte {}: {}", place, begin + used,

@@ -18,7 +18,8 @@ class SentencePiece final : public Tokenizer {
   explicit SentencePiece(const std::filesystem::path& file) : file_(file), sha256_(sha256_file(file)) {
     const auto status = processor_.Load(file.string());
     if (!status.ok() || processor_.GetPieceSize() == 0) {
-      throw DataError(file.string() + ": not a sentencepiece model (expected a serialized ModelProto with a vocabulary)");
+      throw DataError(file.string() +
+                      ": not a sentencepiece model (expected a serialized ModelProto with a vocabulary)");
     }
     bos_ = id_if_any(processor_.bos_id());
     eos_ = id_if_any(processor_.eos_id());
@@ -63,8 +64,8 @@ class SentencePiece final : public Tokenizer {
  private:
   void check_id(std::int32_t id, std::size_t place) const {
     if (id < 0 || id >= vocab_size()) {
-      throw DataError(fmt::format("{}: token id {} at place {} is outside the vocabulary; expected 0 … {}", file_.string(), id,
-                                  place, vocab_size() - 1));
+      throw DataError(fmt::format("{}: token id {} at place {} is outside the vocabulary; expected 0 … {}",
+                                  file_.string(), id, place, vocab_size() - 1));
     }
   }
 

@@ -50,7 +50,8 @@ std::vector<std::filesystem::path> matching_files(const std::filesystem::path& p
   }
   ::globfree(&found);
   if (status == GLOB_NOMATCH || (status == 0 && files.empty())) {
-    throw DataError(pattern.string() + ": no such file, and as a pattern it matches none; expected at least one text file");
+    throw DataError(pattern.string() +
+                    ": no such file, and as a pattern it matches none; expected at least one text file");
   }
   if (status != 0) {
     throw DataError(pattern.string() + ": cannot be searched: " + std::strerror(errno));
@@ -69,7 +70,8 @@ void check_text(const std::filesystem::path& file, std::string_view text) {
     throw DataError(file.string() + ": is empty; expected UTF-8 text");
   }
   if (const auto fault = find_utf8_fault(text)) {
-    throw DataError(fmt::format("{}: byte {}: found {}, expected UTF-8 text", file.string(), fault->offset, fault->found));
+    throw DataError(
+        fmt::format("{}: byte {}: found {}, expected UTF-8 text", file.string(), fault->offset, fault->found));
   }
   if (is_blank(text)) {
     throw DataError(file.string() + ": holds nothing but white space; expected text");
@@ -101,6 +103,7 @@ std::vector<std::int64_t> chosen_documents(std::int64_t count, const TextSourceS
 struct TextSource::Contents {
   TextSourceSpec spec;
   std::vector<std::filesystem::path> files;
+  std::vector<std::string> hashes;  // [files], of their text
   std::optional<LinePattern> separator;
   std::vector<std::int64_t> chosen;  // numbers of the documents taken, rising
   std::int64_t bytes = 0;            // of the text of all files
@@ -122,7 +125,6 @@ TextSource TextSource::open(const TextSourceSpec& spec, const std::filesystem::p
   }
   std::int64_t documents = 0;
   std::string listing;  // as sha256sum prints it
-  std::string hash;
   for (const auto& file : contents->files) {
     const std::string text = read_text_file(file);
     check_text(file, text);
@@ -132,14 +134,15 @@ TextSource TextSource::open(const TextSourceSpec& spec, const std::filesystem::p
     }
     documents += static_cast<std::int64_t>(count);
     contents->bytes += static_cast<std::int64_t>(text.size());
-    hash = sha256_hex(text);
-    listing += fmt::format("{}  {}\n", hash, file.filename().string());
+    contents->hashes.push_back(sha256_hex(text));
+    listing += fmt::format("{}  {}\n", contents->hashes.back(), file.filename().string());
   }
-  contents->sha256 = contents->files.size() == 1 ? hash : sha256_hex(listing);
+  contents->sha256 = contents->files.size() == 1 ? contents->hashes.front() : sha256_hex(listing);
   if (!spec.sha256.empty() && spec.sha256 != contents->sha256) {
-    throw DataError(fmt::format("{}: sha256 of the text: expected {} (pinned), found {}",
-                                contents->files.size() == 1 ? contents->files.front().string() : (root / spec.path).string(),
-                                spec.sha256, contents->sha256));
+    throw DataError(
+        fmt::format("{}: sha256 of the text: expected {} (pinned), found {}",
+                    contents->files.size() == 1 ? contents->files.front().string() : (root / spec.path).string(),
+                    spec.sha256, contents->sha256));
   }
   contents->chosen = chosen_documents(documents, spec);
   return TextSource(std::move(contents));
@@ -166,9 +169,12 @@ void TextSource::rewind() {
 }
 
 void TextSource::read_next_file() {
-  const std::filesystem::path& file = contents_->files[next_file_++];
+  const std::size_t index = next_file_++;
+  const std::filesystem::path& file = contents_->files[index];
   const std::string text = read_text_file(file);
-  check_text(file, text);  // again: it may have changed since open()
+  if (sha256_hex(text) != contents_->hashes[index]) {
+    throw DataError(file.string() + ": has changed since it was opened; expected it to stay the same during a run");
+  }
   std::int64_t number = 0;
   for (const std::string_view piece : contents_->split(text)) {
     if (std::binary_search(contents_->chosen.begin(), contents_->chosen.end(), next_document_++)) {

@@ -15,8 +15,9 @@ struct Format {
 };
 
 std::unique_ptr<Tokenizer> refuse(const std::filesystem::path& file) {
-  throw DataError(file.string() + ": byte-level BPE tokenizers are not supported yet; expected a tokenizer.model "
-                                  "(sentencepiece) beside it");
+  throw DataError(file.string() +
+                  ": byte-level BPE tokenizers are not supported yet; expected a tokenizer.model "
+                  "(sentencepiece) beside it");
 }
 
 // By the file present; the first match is taken.
@@ -29,7 +30,8 @@ constexpr std::array formats = {
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& checkpoint_folder) {
   if (!std::filesystem::is_directory(checkpoint_folder)) {
-    throw DataError(checkpoint_folder.string() + ": no such folder; expected a checkpoint folder with a tokenizer.model");
+    throw DataError(checkpoint_folder.string() +
+                    ": no such folder; expected a checkpoint folder with a tokenizer.model");
   }
   for (const Format& format : formats) {
     const std::filesystem::path file = checkpoint_folder / format.file_name;

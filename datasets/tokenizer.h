@@ -28,9 +28,9 @@ class Tokenizer {
   virtual std::int64_t vocab_size() const = 0;
   virtual std::optional<std::int32_t> bos_id() const = 0;
   virtual std::optional<std::int32_t> eos_id() const = 0;
-  virtual const std::string& kind() const = 0;               // e.g. "sentencepiece"
-  virtual const std::filesystem::path& file() const = 0;     // what it was loaded from
-  virtual const std::string& sha256() const = 0;             // of that file
+  virtual const std::string& kind() const = 0;            // e.g. "sentencepiece"
+  virtual const std::filesystem::path& file() const = 0;  // what it was loaded from
+  virtual const std::string& sha256() const = 0;          // of that file
 };
 
 // The tokenizer of a checkpoint folder, by the file present: tokenizer.model (sentencepiece). Throws DataError naming

@@ -19,14 +19,16 @@ std::int64_t checked_stride(const WindowOptions& options) {
         fmt::format("windows: stride is {}; expected 1 … {} (the context)", options.stride, options.context));
   }
   if (options.max_tokens < 0) {
-    throw std::invalid_argument(fmt::format("windows: max_tokens is {}; expected 0 (no limit) or more", options.max_tokens));
+    throw std::invalid_argument(
+        fmt::format("windows: max_tokens is {}; expected 0 (no limit) or more", options.max_tokens));
   }
   return stride;
 }
 
 }  // namespace
 
-DocumentWindows::DocumentWindows(std::vector<std::int32_t> tokens, const WindowOptions& options, std::int64_t max_scored)
+DocumentWindows::DocumentWindows(std::vector<std::int32_t> tokens, const WindowOptions& options,
+                                 std::int64_t max_scored)
     : tokens_(std::move(tokens)), context_(options.context), stride_(checked_stride(options)) {
   if (options.bos) {
     tokens_.insert(tokens_.begin(), *options.bos);

@@ -1,9 +1,9 @@
 // Windows over tokenised documents: which tokens the model sees together, and which predictions count.
 //
-// A document of n tokens is predicted at positions 1 … n-1 (with a bos before it: at all n). Window k decodes the `context`
-// tokens from k·stride on; its logits predict the `context` tokens one further. The first window's predictions all count,
-// later windows count their last `stride` ones, so that every prediction counts exactly once and, but for the first window,
-// with at least context - stride tokens before it. Documents never share a window.
+// A document of n tokens is predicted at positions 1 … n-1 (with a bos before it: at all n). Window k decodes the
+// `context` tokens from k·stride on; its logits predict the `context` tokens one further. The first window's
+// predictions all count, later windows count their last `stride` ones, so that every prediction counts exactly once
+// and, but for the first window, with at least context - stride tokens before it. Documents never share a window.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ struct WindowOptions {
 };
 
 struct Window {
-  std::int64_t document = 0;     // counts the documents of a WindowReader from 0
-  std::int64_t offset = 0;       // position in the document (bos included) of tokens[0]
+  std::int64_t document = 0;         // counts the documents of a WindowReader from 0
+  std::int64_t offset = 0;           // position in the document (bos included) of tokens[0]
   std::vector<std::int32_t> tokens;  // decode tokens[0 … size-2]: at most `context`; the last one is only a target
-  std::int64_t first_scored = 1;     // index in `tokens` of the first target that counts: targets first_scored … size-1.
-                                     // The logits after decoding tokens[i-1] predict tokens[i]
+  std::int64_t first_scored = 1;  // index in `tokens` of the first target that counts: targets first_scored … size-1.
+                                  // The logits after decoding tokens[i-1] predict tokens[i]
   std::int64_t input_count() const { return static_cast<std::int64_t>(tokens.size()) - 1; }
   std::int64_t scored_count() const { return static_cast<std::int64_t>(tokens.size()) - first_scored; }
 };
@@ -37,8 +37,8 @@ struct Window {
 // The windows of one document, by number: nothing is copied until a window is asked for.
 class DocumentWindows {
  public:
-  // Throws std::invalid_argument on a context or stride outside the ranges above. A document without anything to predict
-  // (fewer than two tokens, bos included) has no windows. `max_scored` < 0: no limit.
+  // Throws std::invalid_argument on a context or stride outside the ranges above. A document without anything to
+  // predict (fewer than two tokens, bos included) has no windows. `max_scored` < 0: no limit.
   DocumentWindows(std::vector<std::int32_t> tokens, const WindowOptions& options, std::int64_t max_scored = -1);
 
   std::int64_t count() const { return count_; }
@@ -61,13 +61,14 @@ struct DocumentInfo {
 class WindowReader {
  public:
   // Throws std::invalid_argument as DocumentWindows, DataError when a bos is outside the vocabulary.
-  WindowReader(std::vector<TextSource> sources, std::shared_ptr<const Tokenizer> tokenizer, const WindowOptions& options);
+  WindowReader(std::vector<TextSource> sources, std::shared_ptr<const Tokenizer> tokenizer,
+               const WindowOptions& options);
 
   std::optional<Window> next();
   // Documents met so far, those without anything to predict included; complete when next() has returned nothing.
   const std::vector<DocumentInfo>& documents() const { return documents_; }
   std::int64_t scored_count() const { return scored_; }  // in the windows returned so far
-  void rewind();  // the same windows again
+  void rewind();                                         // the same windows again
 
   // Numbers known before the run, for a progress bar: tokenises everything once. Does not disturb next().
   struct Totals {

@@ -19,12 +19,12 @@ namespace {
 constexpr std::array colours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"};
 
 struct Plot {
-  std::string stem;      // of the files
+  std::string stem;  // of the files
   std::string title;
-  std::string data;      // what the script plots: blocks parted by two blank lines, one an arm
-  std::string settings;  // gnuplot commands of this plot alone
+  std::string data;               // what the script plots: blocks parted by two blank lines, one an arm
+  std::string settings;           // gnuplot commands of this plot alone
   std::vector<std::size_t> arms;  // by number in the results, which decides the colour in all figures
-  std::string style;     // e.g. "using 1:2:3:4 with yerrorlines"
+  std::string style;              // e.g. "using 1:2:3:4 with yerrorlines"
 };
 
 // A name that is safe as a file name and in a link.
@@ -54,7 +54,8 @@ Plot position_plot(const Results& results, const Workload& workload) {
   Plot plot{.stem = safe_name(workload.name) + "-perplexity_by_position",
             .title = "Perplexity delta by position in the window",
             .data = "# place  ΔPPL %  low  high\n",
-            .settings = "set ylabel 'ΔPPL %'\nset xlabel 'position in the window (tokens)'\nset xzeroaxis lt 1 lc '#888888'\n",
+            .settings =
+                "set ylabel 'ΔPPL %'\nset xlabel 'position in the window (tokens)'\nset xzeroaxis lt 1 lc '#888888'\n",
             .arms = {},
             .style = "using 1:2:3:4 with yerrorlines"};
   const std::vector<std::string> names = arm_names(results);
@@ -88,8 +89,9 @@ Plot state_error_plot(const Results& results, const Workload& workload, const st
   Plot plot{.stem = fmt::format("{}-state_error_{}", safe_name(workload.name), depth),
             .title = fmt::format("State error of the worst layer, {}", depth == "gold" ? "against float64" : depth),
             .data = "# tokens decoded  relative Frobenius error\n",
-            .settings = "set logscale y\nset format y '%.0e'\nset xrange [0:*]\nset ylabel 'relative Frobenius error'\n"
-                        "set xlabel 'tokens decoded'\n",
+            .settings =
+                "set logscale y\nset format y '%.0e'\nset xrange [0:*]\nset ylabel 'relative Frobenius error'\n"
+                "set xlabel 'tokens decoded'\n",
             .arms = {},
             .style = "using 1:2 with linespoints"};
   const std::vector<std::string> names = arm_names(results);
@@ -158,10 +160,12 @@ Figures draw_figures(const Results& results, const std::filesystem::path& folder
       if (plot.arms.empty() || !figures.note.empty()) continue;  // a complaint of one is a complaint of all
       std::error_code failure;
       std::filesystem::create_directories(folder / "figures", failure);
-      if (failure) throw ResultsError(fmt::format("{}: cannot be made: {}", (folder / "figures").string(), failure.message()));
+      if (failure)
+        throw ResultsError(fmt::format("{}: cannot be made: {}", (folder / "figures").string(), failure.message()));
       figures.note = draw(plot, arm_names(results), folder / "figures");
       if (figures.note.empty()) {
-        figures.drawn.push_back({.file = "figures/" + plot.stem + ".svg", .title = plot.title, .workload = workload.name});
+        figures.drawn.push_back(
+            {.file = "figures/" + plot.stem + ".svg", .title = plot.title, .workload = workload.name});
       }
     }
   }

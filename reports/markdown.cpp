@@ -24,12 +24,12 @@ std::string figures(const Workload& workload, const Figures& drawn) {
 
 std::string markdown_report(const Results& results, const Figures& drawn) {
   std::string text =
-      fmt::format("# ReplayEval: {}\n\nCheckpoint {} ({}), baseline {}.\n", escaped(results.config.value("name", "results")),
-                  code(results.checkpoint.value("path", "?")), escaped(results.checkpoint.value("model_type", "?")),
-                  code(results.baseline));
-  const std::initializer_list<std::string (*)(const Results&, const Workload&)> sections = {markdown::verdicts, markdown::summary,   markdown::compared,
-                             markdown::deltas,   markdown::divergence, markdown::positions,
-                             markdown::state_error, markdown::storage, markdown::speed};
+      fmt::format("# ReplayEval: {}\n\nCheckpoint {} ({}), baseline {}.\n",
+                  escaped(results.config.value("name", "results")), code(results.checkpoint.value("path", "?")),
+                  escaped(results.checkpoint.value("model_type", "?")), code(results.baseline));
+  const std::initializer_list<std::string (*)(const Results&, const Workload&)> sections = {
+      markdown::verdicts,  markdown::summary,     markdown::compared, markdown::deltas, markdown::divergence,
+      markdown::positions, markdown::state_error, markdown::storage,  markdown::speed};
   for (const Workload& workload : results.workloads) {
     text += fmt::format("\n## {} ({})\n", escaped(workload.name), workload.kind);
     for (const auto& section : sections) {

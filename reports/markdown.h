@@ -11,7 +11,8 @@ namespace replayeval::reports {
 
 std::string markdown_report(const Results& results, const Figures& figures);
 
-// Draws the figures and writes folder/report.md (all or nothing). Throws ResultsError when the folder cannot be written.
+// Draws the figures and writes folder/report.md (all or nothing). Throws ResultsError when the folder cannot be
+// written.
 void write_markdown_report(const Results& results, const std::filesystem::path& folder);
 
 }  // namespace replayeval::reports

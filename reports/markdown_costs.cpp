@@ -88,8 +88,9 @@ std::string kernel_table(const Results& results, const Workload& workload) {
     std::vector<std::string> row = {code(kernel)};
     for (const std::string& arm : columns) {
       const auto found = times.find({arm, kernel});
-      row.push_back(found == times.end() ? "" : fmt::format("{} / {}", seconds_text(found->second.seconds),
-                                                            count_text(found->second.calls)));
+      row.push_back(found == times.end()
+                        ? ""
+                        : fmt::format("{} / {}", seconds_text(found->second.seconds), count_text(found->second.calls)));
     }
     table.add_row(row);
   }
@@ -102,8 +103,10 @@ std::string state_error(const Results& results, const Workload& workload) {
   std::string text;
   for (const char* depth : {"local", "propagated", "gold"}) text += depth_table(results, workload, depth);
   if (text.empty()) return "";
-  return "### State error\n\nRelative Frobenius error over all heads (in brackets: the worst head; y: relative error of the "
-         "mixer's output).\n\n" + text;
+  return "### State error\n\nRelative Frobenius error over all heads (in brackets: the worst head; y: relative error "
+         "of the "
+         "mixer's output).\n\n" +
+         text;
 }
 
 std::string storage(const Results& results, const Workload& workload) {
@@ -116,9 +119,12 @@ std::string storage(const Results& results, const Workload& workload) {
                      count_text(count.non_finite)});
     }
   }
-  if (table.empty()) return "### Stored states\n\nNo stored value was saturated, subnormal or not finite, in any arm and layer.\n";
-  return "### Stored states\n\nStored values that are out of the ordinary, summed over all stores; layers without any are left "
-         "out.\n\n" + table.text();
+  if (table.empty())
+    return "### Stored states\n\nNo stored value was saturated, subnormal or not finite, in any arm and layer.\n";
+  return "### Stored states\n\nStored values that are out of the ordinary, summed over all stores; layers without any "
+         "are left "
+         "out.\n\n" +
+         table.text();
 }
 
 std::string speed(const Results& results, const Workload& workload) {

@@ -35,7 +35,8 @@ std::string source_table(const Results& results) {
     for (const nlohmann::json& source : workload.data["sources"]) {
       const auto text_of = [&](const char* key) -> std::string {
         if (!source.contains(key)) return "–";
-        return source[key].is_number_integer() ? count_text(source[key].get<std::int64_t>()) : code(source.value(key, ""));
+        return source[key].is_number_integer() ? count_text(source[key].get<std::int64_t>())
+                                               : code(source.value(key, ""));
       };
       table.add_row({escaped(workload.name), escaped(source.value("name", "?")), text_of("path"), text_of("documents"),
                      text_of("bytes"), text_of("sha256")});

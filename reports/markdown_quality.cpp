@@ -72,7 +72,8 @@ std::string summary(const Results& results, const Workload& workload) {
                    arm.speed_ratio ? fmt::format("{:.3f}×", *arm.speed_ratio) : absent});
   }
   return "### Summary\n\n" + table.text() +
-         "\nKL in nats a token, from the baseline to the arm over the full vocabulary. State error: relative Frobenius, "
+         "\nKL in nats a token, from the baseline to the arm over the full vocabulary. State error: relative "
+         "Frobenius, "
          "the worst layer and position; *gold* is the float64 recurrence on the inputs that the arm itself saw.\n";
 }
 
@@ -82,14 +83,16 @@ std::string deltas(const Results& results, const Workload& workload) {
     const auto found = workload.deltas.find(arm);
     if (found == workload.deltas.end()) continue;
     for (const auto& [metric, delta] : found->second) {
-      table.add_row({code(arm), code(metric), spread(delta.value, delta.low, delta.high).value, interval_text(delta, 1.0),
-                     delta.confidence ? fmt::format("{:g} %", 100.0 * *delta.confidence) : absent, number(delta.p_value),
-                     escaped(delta.method)});
+      table.add_row({code(arm), code(metric), spread(delta.value, delta.low, delta.high).value,
+                     interval_text(delta, 1.0),
+                     delta.confidence ? fmt::format("{:g} %", 100.0 * *delta.confidence) : absent,
+                     number(delta.p_value), escaped(delta.method)});
     }
   }
   if (table.empty()) return "";
   return "### Paired deltas (arm minus baseline)\n\n" + table.text() +
-         "\n`perplexity_relative` is PPL / baseline PPL − 1; `mean_log_likelihood` is in nats a token; `_t` is the second "
+         "\n`perplexity_relative` is PPL / baseline PPL − 1; `mean_log_likelihood` is in nats a token; `_t` is the "
+         "second "
          "interval of the same quantity.\n";
 }
 
@@ -123,7 +126,8 @@ std::string divergence(const Results& results, const Workload& workload) {
     table.add_row(row);
   }
   return "### Divergence from the baseline\n\n" + table.text() +
-         "\n`kl_*`: nats a token; `dp_*`: probability of the target, arm minus baseline; the others: shares of tokens.\n";
+         "\n`kl_*`: nats a token; `dp_*`: probability of the target, arm minus baseline; the others: shares of "
+         "tokens.\n";
 }
 
 std::string positions(const Results& results, const Workload& workload) {
@@ -144,7 +148,8 @@ std::string positions(const Results& results, const Workload& workload) {
     }
     table.add_row(row);
   }
-  return "### By position in the window\n\nDelta of the mean log-likelihood, in 10⁻⁶ nats a token; below zero is worse.\n\n" +
+  return "### By position in the window\n\nDelta of the mean log-likelihood, in 10⁻⁶ nats a token; below zero is "
+         "worse.\n\n" +
          table.text();
 }
 

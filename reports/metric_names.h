@@ -1,4 +1,5 @@
-// The names that metrics have in results.json. Writers may add others; reports list what they do not know under its own name.
+// The names that metrics have in results.json. Writers may add others; reports list what they do not know under its own
+// name.
 #pragma once
 
 namespace replayeval::reports::names {
@@ -8,9 +9,9 @@ inline constexpr const char* perplexity = "perplexity";                    // ex
 inline constexpr const char* mean_log_likelihood = "mean_log_likelihood";  // nats a token
 
 // Workload::deltas[arm]. A second interval of the same quantity by another method has "_t" after its name.
-inline constexpr const char* delta_log_likelihood = "mean_log_likelihood";      // arm - baseline, nats a token
+inline constexpr const char* delta_log_likelihood = "mean_log_likelihood";  // arm - baseline, nats a token
 inline constexpr const char* delta_log_likelihood_t = "mean_log_likelihood_t";
-inline constexpr const char* perplexity_ratio = "perplexity_relative";          // PPL_arm / PPL_baseline - 1, a fraction
+inline constexpr const char* perplexity_ratio = "perplexity_relative";  // PPL_arm / PPL_baseline - 1, a fraction
 inline constexpr const char* perplexity_ratio_t = "perplexity_relative_t";
 
 // Workload::divergence[arm]: KL(baseline || arm) in nats a token; Δp: probability of the target, arm - baseline;

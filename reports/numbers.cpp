@@ -23,7 +23,8 @@ constexpr int largest_fixed = 4;    // 99999
 std::string significant(double value, int digits) {
   if (value == 0.0) return "0";
   const int exponent = exponent_of(value, digits);
-  if (exponent < smallest_fixed || exponent > largest_fixed) return fmt::format("{:.{}e}", value, std::max(0, digits - 1));
+  if (exponent < smallest_fixed || exponent > largest_fixed)
+    return fmt::format("{:.{}e}", value, std::max(0, digits - 1));
   return fmt::format("{:.{}f}", value, std::max(0, digits - 1 - exponent));
 }
 

@@ -11,9 +11,9 @@ namespace replayeval::reports {
 std::string significant(double value, int digits);
 std::string with_sign(double value, int digits);  // the same with "+" before what is above zero
 
-// Value and interval in one notation, with as many decimals as the interval's width justifies (two significant digits of
-// its half width): "+0.1234 [+0.1200, +0.1270]". Without an interval: four significant digits. `scale` multiplies all, e.g.
-// 100 for percent.
+// Value and interval in one notation, with as many decimals as the interval's width justifies (two significant digits
+// of its half width): "+0.1234 [+0.1200, +0.1270]". Without an interval: four significant digits. `scale` multiplies
+// all, e.g. 100 for percent.
 struct Spread {
   std::string value, low, high;  // low and high are empty without an interval
 };

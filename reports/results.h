@@ -47,7 +47,7 @@ struct StateError {
   std::string depth;  // local | propagated | gold
   std::int64_t layer = 0, position = 0;
   double relative_frobenius = 0.0, max_abs = 0.0, cosine = 0.0;
-  double output_relative_error = 0.0;        // of the mixer output y at that position
+  double output_relative_error = 0.0;           // of the mixer output y at that position
   std::vector<double> head_relative_frobenius;  // [num_heads]
 };
 
@@ -57,8 +57,8 @@ struct StorageCount {  // of one arm and layer, summed over the workload
   std::int64_t saturated = 0, subnormal = 0, non_finite = 0;
 };
 
-struct KernelTime {  // wall time of one kind of work
-  std::string arm;   // "" for work shared by all arms
+struct KernelTime {    // wall time of one kind of work
+  std::string arm;     // "" for work shared by all arms
   std::string kernel;  // e.g. mamba2, conv, gated_norm, attention, dense, head, metrics
   std::int64_t calls = 0;
   double seconds = 0.0;
@@ -69,8 +69,9 @@ struct Workload {
   std::string kind;     // perplexity | recall | task | state_error | generation | speed
   nlohmann::json data;  // sources with hashes, context, stride, prompt, mode, tokens scored, documents
   std::map<std::string, ArmResult> arms;
-  std::map<std::string, std::map<std::string, Delta>> deltas;      // arm -> metric -> delta
-  std::map<std::string, std::map<std::string, Metric>> divergence; // arm -> kl_mean, kl_max, kl_p99, same_top1, tie_share, dp_rms ...
+  std::map<std::string, std::map<std::string, Delta>> deltas;  // arm -> metric -> delta
+  std::map<std::string, std::map<std::string, Metric>>
+      divergence;  // arm -> kl_mean, kl_max, kl_p99, same_top1, tie_share, dp_rms ...
   std::vector<PositionBucket> positions;
   std::vector<StateError> state_errors;
   std::vector<StorageCount> storage_counts;
@@ -79,11 +80,11 @@ struct Workload {
 };
 
 struct Results {
-  nlohmann::json tool;         // {name, version, git, build}
-  nlohmann::json environment;  // {cpu, cores, gpu?, os, torch, date, ...}
-  nlohmann::json config;       // the config as run, defaults filled in
-  nlohmann::json checkpoint;   // {path, sha256, model_type, parameters, ...}
-  nlohmann::json numerics;     // every rounding point and choice by name
+  nlohmann::json tool;               // {name, version, git, build}
+  nlohmann::json environment;        // {cpu, cores, gpu?, os, torch, date, ...}
+  nlohmann::json config;             // the config as run, defaults filled in
+  nlohmann::json checkpoint;         // {path, sha256, model_type, parameters, ...}
+  nlohmann::json numerics;           // every rounding point and choice by name
   std::vector<nlohmann::json> arms;  // {name, executor, state_storage, ring_storage, buffer_len, route, flush, ...}
   std::string baseline;
   std::vector<Workload> workloads;

@@ -19,11 +19,12 @@ class ResultsError : public std::runtime_error {
 
 // Throws ResultsError naming the JSON pointer of a number that is not finite, or of what the schema refuses.
 nlohmann::json to_json(const Results& results);
-// Strict: unknown keys, missing keys, wrong types and other schema versions throw ResultsError. `place` goes before messages.
+// Strict: unknown keys, missing keys, wrong types and other schema versions throw ResultsError. `place` goes before
+// messages.
 Results results_from_json(const nlohmann::json& json, const std::string& place = "results");
 
-// Writes all or nothing: a temporary file beside `file`, flushed to the disk, then renamed. Throws ResultsError naming the file
-// when the folder cannot be written or the disk is full; what stood there before stays.
+// Writes all or nothing: a temporary file beside `file`, flushed to the disk, then renamed. Throws ResultsError naming
+// the file when the folder cannot be written or the disk is full; what stood there before stays.
 void save_results(const Results& results, const std::filesystem::path& file);
 // `path` is a results.json or a folder that holds one.
 Results load_results(const std::filesystem::path& path);
@@ -31,8 +32,8 @@ Results load_results(const std::filesystem::path& path);
 // Checks against reports/schema/results.schema.json, which is compiled in. Throws ResultsError with the first fault.
 void validate_results(const nlohmann::json& json, const std::string& place = "results");
 
-// Parts of one config (run --only), workloads side by side. Throws ResultsError when config, checkpoint, numerics, arms or
-// baseline differ, or when two parts hold one workload.
+// Parts of one config (run --only), workloads side by side. Throws ResultsError when config, checkpoint, numerics, arms
+// or baseline differ, or when two parts hold one workload.
 Results merge_results(const std::vector<Results>& parts);
 
 }  // namespace replayeval::reports

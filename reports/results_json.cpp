@@ -277,8 +277,8 @@ void check_names(const json& results, const std::string& place) {
   for (const json& workload : results.at("workloads")) {
     const std::string pointer = fmt::format("/workloads/{}", index++);
     if (!workloads.insert(workload.at("name").get<std::string>()).second) {
-      check.fault(pointer + "/name", fmt::format("found {} again, expected another name for each workload",
-                                                 workload["name"].dump()));
+      check.fault(pointer + "/name",
+                  fmt::format("found {} again, expected another name for each workload", workload["name"].dump()));
     }
     for (const char* key : {"arms", "deltas", "divergence"}) check.known_keys(workload.at(key), pointer + "/" + key);
     for (const char* key : {"state_errors", "storage_counts", "kernel_times"}) {

@@ -135,8 +135,8 @@ void validate_results(const json& results, const std::string& place) {
   for (const auto& fault : faults) {
     if (deepest == nullptr || fault.context.size() > deepest->context.size()) deepest = &fault;
   }
-  throw ResultsError(fmt::format("{}: {}", place, deepest != nullptr ? describe(results, *deepest)
-                                                                     : std::string("does not match the schema")));
+  throw ResultsError(fmt::format(
+      "{}: {}", place, deepest != nullptr ? describe(results, *deepest) : std::string("does not match the schema")));
 }
 
 }  // namespace replayeval::reports

@@ -28,8 +28,8 @@ std::vector<ArmSummary> summarise(const Results& results, const Workload& worklo
 // "exact, bfloat16 state"; "replay, L = 16, float32 state, bfloat16 ring", followed by what is not the default.
 std::string arm_description(const nlohmann::json& arm);
 
-// One line each: "anarchism, wordnet: 24,000 tokens scored in 37 documents", "context 1,024, stride 512 · teacher_forced ·
-// prompt: decode". Keys that `data` lacks are left out.
+// One line each: "anarchism, wordnet: 24,000 tokens scored in 37 documents", "context 1,024, stride 512 ·
+// teacher_forced · prompt: decode". Keys that `data` lacks are left out.
 std::string data_line(const Workload& workload);
 std::string mode_line(const Workload& workload);
 

@@ -31,10 +31,13 @@ std::string percent(const std::optional<double>& share) {
 Tint tint_of(Change change) {
   switch (change) {
     case Change::identical:
-    case Change::none: return Tint::good;
-    case Change::worse: return Tint::bad;
+    case Change::none:
+      return Tint::good;
+    case Change::worse:
+      return Tint::bad;
     case Change::better:  // a change all the same
-    case Change::unknown: break;
+    case Change::unknown:
+      break;
   }
   return Tint::warning;
 }
@@ -54,7 +57,8 @@ TextTable quality_table(const Workload& workload, const std::vector<ArmSummary>&
     std::string delta = arm.is_baseline ? "" : absent;
     std::string interval;
     if (arm.perplexity_ratio) {
-      const Spread text = spread(arm.perplexity_ratio->value, arm.perplexity_ratio->low, arm.perplexity_ratio->high, 100.0);
+      const Spread text =
+          spread(arm.perplexity_ratio->value, arm.perplexity_ratio->low, arm.perplexity_ratio->high, 100.0);
       delta = text.value;
       if (!text.low.empty()) interval = fmt::format("[{}, {}]", text.low, text.high);
     }
@@ -101,7 +105,8 @@ std::string verdicts(const Results& results, const Workload& workload, const std
   for (const ArmSummary& arm : arms) {
     if (arm.name == results.baseline) continue;
     const Verdict said = verdict(workload, arm.name);
-    const std::string lines = wrapped(fmt::format("{} ({}): {}", arm.name, arm.description, said.text), options.width - 2, 4);
+    const std::string lines =
+        wrapped(fmt::format("{} ({}): {}", arm.name, arm.description, said.text), options.width - 2, 4);
     text += tinted("•", tint_of(said.change), options.colour) + " " + lines;
     if (arm.non_finite > 0) {
       text += tinted(fmt::format("    {} non-finite states were stored\n", count_text(arm.non_finite)), Tint::bad,
@@ -118,7 +123,8 @@ std::string workload_section(const Results& results, const Workload& workload, c
     if (!line.empty()) text += wrapped("  " + line, options.width, 2);
   }
   text += "\n" + quality_table(workload, arms).render(options.width, options.colour);
-  text += "\n" + wrapped("State error of the worst layer (relative Frobenius; gold is float64), and speed:", options.width, 0);
+  text += "\n" +
+          wrapped("State error of the worst layer (relative Frobenius; gold is float64), and speed:", options.width, 0);
   text += cost_table(arms).render(options.width, options.colour);
   const std::string said = verdicts(results, workload, arms, options);
   if (!said.empty()) text += "\n" + said;

@@ -116,7 +116,8 @@ std::string TextTable::render(int width, bool colour) const {
       const Cell cell = cell_of(c);
       const std::string content = c == 0 ? shortened(cell.text, widths[0]) : cell.text;
       const bool last = c == shown.back() && columns_[c].align == Align::left;
-      out += (out.empty() ? "" : "  ") + tinted(last ? content : padded(content, widths[c], columns_[c].align), cell.tint, colour);
+      out += (out.empty() ? "" : "  ") +
+             tinted(last ? content : padded(content, widths[c], columns_[c].align), cell.tint, colour);
     }
     text += out + "\n";
   };

@@ -58,7 +58,8 @@ void report_command(const Options& options) {
 void add_report_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("report", "Write the reports of results again, and print their table");
-  command->add_option("results", options->results, "Result folders or results.json files; several are merged")->required();
+  command->add_option("results", options->results, "Result folders or results.json files; several are merged")
+      ->required();
   command->add_option("--format", options->format, "What to write: markdown (report.md and its figures)")
       ->check(CLI::IsMember({"markdown"}));
   command->add_option("--output", options->output, "Folder to write to (default: the result's own)");

@@ -66,12 +66,13 @@ void print_decoded(const datasets::Tokenizer& tokenizer, const Options& options)
 
 void print_encoded(const datasets::Tokenizer& tokenizer, const Options& options) {
   const std::string place = options.has_text ? "--text" : options.file.empty() ? "standard input" : options.file;
-  const std::string text = options.has_text         ? options.text
-                           : options.file.empty()   ? read_stdin()
-                                                    : datasets::read_text_file(options.file);
+  const std::string text = options.has_text       ? options.text
+                           : options.file.empty() ? read_stdin()
+                                                  : datasets::read_text_file(options.file);
   if (text.empty()) throw datasets::DataError(place + ": is empty; expected UTF-8 text");
   if (const auto fault = datasets::find_utf8_fault(text)) {
-    throw datasets::DataError(fmt::format("{}: byte {}: found {}, expected UTF-8 text", place, fault->offset, fault->found));
+    throw datasets::DataError(
+        fmt::format("{}: byte {}: found {}, expected UTF-8 text", place, fault->offset, fault->found));
   }
   const std::vector<std::int32_t> ids = tokenizer.encode(text);
   if (!options.json) {

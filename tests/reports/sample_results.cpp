@@ -45,7 +45,11 @@ nlohmann::json arm_json(const SampleArm& arm) {
 }
 
 Delta delta_of(double value, double half_width, const std::string& method) {
-  return {.value = value, .low = value - half_width, .high = value + half_width, .p_value = 0.5, .confidence = 0.95,
+  return {.value = value,
+          .low = value - half_width,
+          .high = value + half_width,
+          .p_value = 0.5,
+          .confidence = 0.95,
           .method = method};
 }
 
@@ -131,7 +135,8 @@ Workload sample_workload() {
     for (const SampleArm& arm : sample_arms) {
       bucket.perplexity[arm.name].value = 12.0 - static_cast<double>(begin) / 256.0;
       if (&arm == &sample_arms[0]) continue;
-      bucket.delta[arm.name] = delta_of(-arm.ratio * (1.0 + static_cast<double>(begin) / 512.0), arm.half_width, "bootstrap");
+      bucket.delta[arm.name] =
+          delta_of(-arm.ratio * (1.0 + static_cast<double>(begin) / 512.0), arm.half_width, "bootstrap");
     }
     workload.positions.push_back(bucket);
   }
@@ -143,12 +148,18 @@ Workload sample_workload() {
 
 Results sample_results() {
   Results results;
-  results.tool = {{"name", "replayeval"}, {"version", "0.1.0"}, {"git", "0123456789ab"}, {"build", "release, CPU only"}};
-  results.environment = {
-      {"cpu", "A processor"}, {"cores", 2}, {"os", "Debian GNU/Linux 12"}, {"torch", "2.11.0"}, {"date", "2026-01-01T00:00:00Z"}};
+  results.tool = {
+      {"name", "replayeval"}, {"version", "0.1.0"}, {"git", "0123456789ab"}, {"build", "release, CPU only"}};
+  results.environment = {{"cpu", "A processor"},
+                         {"cores", 2},
+                         {"os", "Debian GNU/Linux 12"},
+                         {"torch", "2.11.0"},
+                         {"date", "2026-01-01T00:00:00Z"}};
   results.config = {{"name", "demo"}, {"seed", 0}};
-  results.checkpoint = {
-      {"path", "checkpoints/tiny"}, {"sha256", std::string(64, 'c')}, {"model_type", "nemotron_h"}, {"parameters", 6000000}};
+  results.checkpoint = {{"path", "checkpoints/tiny"},
+                        {"sha256", std::string(64, 'c')},
+                        {"model_type", "nemotron_h"},
+                        {"parameters", 6000000}};
   results.numerics = {{"compute_dtype", "float32"}, {"logits", "float32"}};
   for (const SampleArm& arm : sample_arms) results.arms.push_back(arm_json(arm));
   results.baseline = sample_arms[0].name;
