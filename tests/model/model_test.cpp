@@ -1,6 +1,7 @@
 #include "eval/model/model.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
