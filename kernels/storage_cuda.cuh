@@ -7,6 +7,7 @@
 #include <cuda_fp16.h>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace replayeval::cuda {
 
@@ -52,17 +53,33 @@ __device__ __forceinline__ float rounded(float value, bool saturate) {
   return decode<kDtype>(encode<kDtype>(value, saturate));
 }
 
-// Four consecutive elements; `index` is a multiple of 4 and `data` aligned to 16 bytes.
+// Four consecutive stored elements, still packed.
+template <Dtype kDtype>
+struct Packed4 {
+  using Bits = std::conditional_t<kDtype == Dtype::float32, uint4, uint2>;
+  Bits bits;
+
+  // `index` is a multiple of 4 and `data` aligned to 16 bytes.
+  __device__ __forceinline__ void load(const void* data, std::int64_t index) {
+    using Element = std::conditional_t<kDtype == Dtype::float32, float, std::uint16_t>;
+    bits = *reinterpret_cast<const Bits*>(static_cast<const Element*>(data) + index);
+  }
+  __device__ __forceinline__ void unpack(float (&to)[4]) const {
+    if constexpr (kDtype == Dtype::float32) {
+      to[0] = __uint_as_float(bits.x), to[1] = __uint_as_float(bits.y);
+      to[2] = __uint_as_float(bits.z), to[3] = __uint_as_float(bits.w);
+    } else {
+      to[0] = decode<kDtype>(bits.x & 0xFFFFU), to[1] = decode<kDtype>(bits.x >> 16);
+      to[2] = decode<kDtype>(bits.y & 0xFFFFU), to[3] = decode<kDtype>(bits.y >> 16);
+    }
+  }
+};
+
 template <Dtype kDtype>
 __device__ __forceinline__ void load4(const void* data, std::int64_t index, float (&to)[4]) {
-  if constexpr (kDtype == Dtype::float32) {
-    const float4 v = *reinterpret_cast<const float4*>(static_cast<const float*>(data) + index);
-    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
-  } else {
-    const uint2 v = *reinterpret_cast<const uint2*>(static_cast<const std::uint16_t*>(data) + index);
-    to[0] = decode<kDtype>(v.x & 0xFFFFU), to[1] = decode<kDtype>(v.x >> 16);
-    to[2] = decode<kDtype>(v.y & 0xFFFFU), to[3] = decode<kDtype>(v.y >> 16);
-  }
+  Packed4<kDtype> packed;
+  packed.load(data, index);
+  packed.unpack(to);
 }
 
 template <Dtype kDtype>
@@ -89,6 +106,30 @@ __device__ __forceinline__ void store_element(void* data, std::int64_t index, fl
   } else {
     const std::uint32_t bits = dtype == Dtype::bfloat16 ? encode_bfloat16(value) : encode_float16(value);
     static_cast<std::uint16_t*>(data)[index] = static_cast<std::uint16_t>(bits);
+  }
+}
+
+// Four consecutive elements of a small operand: type and alignment are found out here.
+__device__ __forceinline__ void load4_any(const void* data, std::int64_t index, Dtype dtype, float (&to)[4]) {
+  if (dtype == Dtype::float32) {
+    const float* at = static_cast<const float*>(data) + index;
+    if (reinterpret_cast<std::uintptr_t>(at) % 16 == 0) return load4<Dtype::float32>(at, 0, to);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) to[i] = at[i];
+    return;
+  }
+  const std::uint16_t* at = static_cast<const std::uint16_t*>(data) + index;
+  Packed4<Dtype::bfloat16> packed;
+  if (reinterpret_cast<std::uintptr_t>(at) % 8 == 0) {
+    packed.load(at, 0);
+  } else {
+    packed.bits.x = at[0] | static_cast<std::uint32_t>(at[1]) << 16;
+    packed.bits.y = at[2] | static_cast<std::uint32_t>(at[3]) << 16;
+  }
+  if (dtype == Dtype::bfloat16) {
+    packed.unpack(to);
+  } else {
+    Packed4<Dtype::float16>{packed.bits}.unpack(to);
   }
 }
 

@@ -1,4 +1,4 @@
-// A head's ring in a block's shared memory, holding the values that the caches would.
+// A head's ring in a block's shared memory, in float32 but holding the values that the caches would.
 #pragma once
 
 #include "kernels/mamba2/launch_cuda.cuh"
@@ -9,77 +9,106 @@ namespace replayeval::mamba2::cuda {
 struct SharedRing {
   float* B;       // [buffer_len, state_size]
   float* C;       // [state_size]
-  float* x;       // [buffer_len, rows]
+  float* x;       // [buffer_len, rows_per_block]
   float* dt;      // [buffer_len]
   float* weight;  // [buffer_len]
   float* scale;   // [buffer_len]
-  float* dots;    // [buffer_len]: B_j · C
+  float* dots;    // [buffer_len + 1]: B_j · C, and room for the second of two rows
+  int x_stride;
 
-  __device__ __forceinline__ SharedRing(float* memory, int buffer_len, int state_size, int rows) {
+  __device__ __forceinline__ SharedRing(float* memory, int buffer_len, int state_size, int rows_per_block) {
     B = memory;
     C = B + buffer_len * state_size;
     x = C + state_size;
-    dt = x + buffer_len * rows;
+    dt = x + buffer_len * rows_per_block;
     weight = dt + buffer_len;
     scale = weight + buffer_len;
     dots = scale + buffer_len;
+    x_stride = rows_per_block;
   }
-  static std::size_t bytes(std::int64_t buffer_len, std::int64_t state_size, std::int64_t rows) {
-    return static_cast<std::size_t>(buffer_len * (state_size + rows + 4) + state_size) * sizeof(float);
+  static std::size_t bytes(std::int64_t buffer_len, std::int64_t state_size, std::int64_t rows_per_block) {
+    return static_cast<std::size_t>(buffer_len * (state_size + rows_per_block + 4) + state_size + 1) * sizeof(float);
   }
 };
 
-__device__ __forceinline__ void load_ring4(const void* ring, std::int64_t index, Dtype dtype, float* to) {
-  float v[4];
+// Where a slot's entries lie in the caller's memory, in entries.
+struct RingOffsets {
+  std::int64_t head, group;
+
+  __device__ __forceinline__ RingOffsets(const Shape& shape, int buffer_len, const BlockHead& h)
+      : head((static_cast<std::int64_t>(h.slot) * static_cast<int>(shape.num_heads) + h.head) * buffer_len),
+        group((static_cast<std::int64_t>(h.slot) * static_cast<int>(shape.num_groups) + h.group) * buffer_len) {}
+};
+
+__device__ __forceinline__ void load_ring4(const void* ring, std::int64_t index, Dtype dtype, float (&to)[4]) {
   if (dtype == Dtype::float32) {
-    load4<Dtype::float32>(ring, index, v);
+    load4<Dtype::float32>(ring, index, to);
   } else {
-    load4<Dtype::bfloat16>(ring, index, v);
+    load4<Dtype::bfloat16>(ring, index, to);
   }
-  *reinterpret_cast<float4*>(to) = make_float4(v[0], v[1], v[2], v[3]);
+}
+
+// Brings `count` groups of four elements to shared memory, four a thread under way at once. source(i) and target(i) say
+// where group i comes from and goes to.
+template <class Source, class Target>
+__device__ __forceinline__ void copy_ring4(const void* ring, Dtype dtype, int count, const Source& source,
+                                           const Target& target) {
+  constexpr int kAtOnce = 4;
+  for (int base = static_cast<int>(threadIdx.x); base < count; base += kAtOnce * static_cast<int>(blockDim.x)) {
+    float v[kAtOnce][4];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      const int i = base + k * static_cast<int>(blockDim.x);
+      if (i < count) load_ring4(ring, source(i), dtype, v[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      const int i = base + k * static_cast<int>(blockDim.x);
+      if (i < count) *reinterpret_cast<float4*>(target(i)) = make_float4(v[k][0], v[k][1], v[k][2], v[k][3]);
+    }
+  }
 }
 
 // Brings the first `entries` entries to shared memory; x only for the block's rows.
 __device__ __forceinline__ void load_ring(const Shape& shape, const ReplayForm& form, const Ring& ring,
-                                          const BlockHead& h, int entries, int first_row, int rows,
-                                          const SharedRing& to) {
-  const auto L = static_cast<int>(form.buffer_len);
+                                          const BlockHead& h, int entries, const SharedRing& to) {
+  const RingOffsets at(shape, static_cast<int>(form.buffer_len), h);
   const auto N = static_cast<int>(shape.state_size);
   const auto P = static_cast<int>(shape.head_dim);
-  const std::int64_t head_ring = (static_cast<std::int64_t>(h.slot) * shape.num_heads + h.head) * L;
-  const std::int64_t group_ring = (static_cast<std::int64_t>(h.slot) * shape.num_groups + h.group) * L;
-  const int present = min(rows, P - first_row);
-  for (int i = threadIdx.x * 4; i < entries * N; i += blockDim.x * 4) {
-    load_ring4(ring.B, group_ring * N + i, form.ring_dtype, to.B + i);
+  const int row_groups = h.rows / 4;
+  copy_ring4(
+      ring.B, form.ring_dtype, entries * N / 4, [&](int i) { return at.group * N + 4 * i; },
+      [&](int i) { return to.B + 4 * i; });
+  copy_ring4(
+      ring.x, form.ring_dtype, entries * row_groups,
+      [&](int i) { return (at.head + i / row_groups) * P + h.first_row + 4 * (i % row_groups); },
+      [&](int i) { return to.x + i / row_groups * to.x_stride + 4 * (i % row_groups); });
+  for (int j = static_cast<int>(threadIdx.x); j < entries; j += static_cast<int>(blockDim.x)) {
+    to.dt[j] = ring.dt[at.head + j];
   }
-  for (int i = threadIdx.x * 4; i < entries * present; i += blockDim.x * 4) {
-    const int j = i / present;
-    const int p = i % present;
-    load_ring4(ring.x, (head_ring + j) * P + first_row + p, form.ring_dtype, to.x + j * rows + p);
-  }
-  for (int j = threadIdx.x; j < entries; j += blockDim.x) to.dt[j] = ring.dt[head_ring + j];
 }
 
 // The tile becomes the state after the ring's first `count` entries.
 template <class T>
-__device__ __forceinline__ void apply_ring(T& tile, Flush flush, const SharedRing& ring, int count, int rows,
-                                           int first_row) {
-  const float* x = ring.x + (tile.first_row - first_row);
+__device__ __forceinline__ void apply_ring(T& tile, Flush flush, const SharedRing& ring, int count) {
+  const float* x = ring.x + tile.block_row;
   if (flush == Flush::sequential) {
     for (int j = 0; j < count; ++j) {
       tile.multiply(ring.scale[j]);
-      tile.add_outer(ring.weight[j], x + j * rows, ring.B + j * tile.state_size);
+      tile.add_outer(ring.weight[j], x + j * ring.x_stride, ring.B + j * tile.state_size);
     }
   } else {
     tile.multiply(ring.scale[0]);
-    for (int j = 0; j < count; ++j) tile.add_outer(ring.weight[j], x + j * rows, ring.B + j * tile.state_size);
+    for (int j = 0; j < count; ++j) {
+      tile.add_outer(ring.weight[j], x + j * ring.x_stride, ring.B + j * tile.state_size);
+    }
   }
 }
 
 // Lets a kernel use more than the 48 KiB of shared memory that it may without asking.
 template <class Kernel>
 void allow_shared(Kernel kernel, std::size_t bytes) {
-  constexpr std::size_t kWithoutAsking = 48 * 1024;
+  constexpr std::size_t kWithoutAsking = std::size_t{48} * 1024;
   if (bytes <= kWithoutAsking) return;
   expect_success(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
                  "asking for shared memory");

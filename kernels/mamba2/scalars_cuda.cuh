@@ -16,18 +16,18 @@ __device__ __forceinline__ float time_step(float raw, float bias, float dt_min, 
 
 __device__ __forceinline__ float decay_rate(float a_log) { return -expf(a_log); }
 
-// Fills weight[0..count) and scale (see scalars.h); each thread of the block takes its own entries.
+// Fills weight[0..count) and scale (see scalars.h); a thread takes the entries first, first + step, …
 __device__ __forceinline__ void ring_weights(Flush flush, float rate, const float* dt, int count, float* weight,
-                                             float* scale) {
+                                             float* scale, int first, int step) {
   if (flush == Flush::sequential) {
-    for (int j = threadIdx.x; j < count; j += blockDim.x) {
+    for (int j = first; j < count; j += step) {
       weight[j] = dt[j];
       scale[j] = expf(rate * dt[j]);
     }
     return;
   }
   // Entry `count` stands for g, whose sum runs down to the oldest; every sum runs from the newest down.
-  for (int j = threadIdx.x; j <= count; j += blockDim.x) {
+  for (int j = first; j <= count; j += step) {
     const int oldest = j == count ? 0 : j + 1;
     float after = 0.0F;
     for (int i = count - 1; i >= oldest; --i) after = after + dt[i];

@@ -16,32 +16,58 @@ namespace replayeval::mamba2::cuda {
 
 using namespace replayeval::cuda;
 
-template <int kLanes, int kVectors, int kRows>
+// Sums each of kRows values over kLanes lanes. While rows are left to give away, a lane keeps half of its rows and hands
+// the other half to its partner, so that eight sums take 9 exchanges instead of 40. Lane i of a row's lanes gets the sum of
+// row i / (kLanes / kRows). All lanes of the warp take part.
+template <int kLanes, int kRows>
+__device__ __forceinline__ float fold(float (&sum)[kRows]) {
+  int distance = kLanes / 2;
+#pragma unroll
+  for (int half = kRows / 2; half >= 1; half /= 2) {
+    const bool upper = (threadIdx.x & distance) != 0;
+#pragma unroll
+    for (int r = 0; r < half; ++r) {
+      const float given = upper ? sum[r] : sum[r + half];
+      const float kept = upper ? sum[r + half] : sum[r];
+      sum[r] = kept + __shfl_xor_sync(0xFFFFFFFFU, given, distance);
+    }
+    distance /= 2;
+  }
+#pragma unroll
+  for (; distance >= 1; distance /= 2) sum[0] = sum[0] + __shfl_xor_sync(0xFFFFFFFFU, sum[0], distance);
+  return sum[0];
+}
+
+template <int kRowLanes, int kRowVectors, int kLaneRows>
 struct Tile {
+  static constexpr int kLanes = kRowLanes;
+  static constexpr int kVectors = kRowVectors;
+  static constexpr int kRows = kLaneRows;
   static constexpr int kMaxStateSize = 4 * kLanes * kVectors;
   static constexpr int kWarpRows = kRows * (32 / kLanes);
 
   // Where this thread stands.
-  int first_row;           // of its kRows rows, within the head
-  int column;              // of its first vector
+  int block_row;  // of its kRows rows, within the block
   int state_size;
-  bool active;             // its rows exist (a whole warp's do or do not)
+  bool active;    // its rows exist (a whole warp's do or do not)
   float s[kRows][kVectors][4];
 
-  __device__ __forceinline__ Tile(const Shape& shape, int first_row_of_block) {
-    const int warp = threadIdx.x / 32;
+  // As loaded: converting waits for the memory, so it is a step of its own.
+  template <Dtype kState>
+  using Loaded = Packed4<kState>[kRows][kVectors];
+
+  // `rows`: how many of the head's rows the block has.
+  __device__ __forceinline__ Tile(const Shape& shape, int rows) {
     const int lane = threadIdx.x % 32;
-    first_row = first_row_of_block + warp * kWarpRows + lane / kLanes * kRows;
-    column = lane % kLanes * 4;
+    block_row = static_cast<int>(threadIdx.x) / 32 * kWarpRows + lane / kLanes * kRows;
     state_size = static_cast<int>(shape.state_size);
-    active = first_row < shape.head_dim;
+    active = block_row < rows;
   }
 
-  __device__ __forceinline__ int column_of(int v) const { return column + v * 4 * kLanes; }
-  __device__ __forceinline__ bool holds(int v) const { return column_of(v) < state_size; }
-  __device__ __forceinline__ std::int64_t index(std::int64_t head_offset, int row, int v) const {
-    return head_offset + static_cast<std::int64_t>(first_row + row) * state_size + column_of(v);
+  __device__ static __forceinline__ int column_of(int v) {
+    return static_cast<int>(threadIdx.x) % kLanes * 4 + v * 4 * kLanes;
   }
+  __device__ __forceinline__ bool holds(int v) const { return column_of(v) < state_size; }
 
   __device__ __forceinline__ void fill(float value) {
 #pragma unroll
@@ -51,41 +77,53 @@ struct Tile {
     }
   }
 
+  // block_offset: of the block's first row, in elements.
   template <Dtype kState>
-  __device__ __forceinline__ void load(const void* state, std::int64_t head_offset) {
-    fill(0.0F);
+  __device__ __forceinline__ void load(const void* state, std::int64_t block_offset, Loaded<kState>& to) const {
+    const std::int64_t first = block_offset + block_row * state_size + column_of(0);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
-        if (active && holds(v)) load4<kState>(state, index(head_offset, r, v), s[r][v]);
+        to[r][v] = {};
+        if (active && holds(v)) to[r][v].load(state, first + r * state_size + v * 4 * kLanes);
       }
     }
   }
 
   template <Dtype kState>
-  __device__ __forceinline__ void store(void* state, std::int64_t head_offset, bool saturate) const {
+  __device__ __forceinline__ void unpack(const Loaded<kState>& from) {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) from[r][v].unpack(s[r][v]);
+    }
+  }
+
+  template <Dtype kState>
+  __device__ __forceinline__ void store(void* state, std::int64_t block_offset, bool saturate) const {
+    const std::int64_t first = block_offset + block_row * state_size + column_of(0);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
-        if (active && holds(v)) store4<kState>(state, index(head_offset, r, v), s[r][v], saturate);
+        if (active && holds(v)) {
+          store4<kState>(state, first + r * state_size + v * 4 * kLanes, s[r][v], saturate);
+        }
       }
     }
   }
 
-  // What storing and loading again would make of it.
+  // What storing and loading again would make of it; adds to `counts` where counting.
   template <Dtype kState>
   __device__ __forceinline__ void round(bool saturate, bool counting, ThreadCounts& counts) {
+    if (counting) count_stores<kState>(saturate, counts);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          if (counting && active && holds(v)) count<kState>(s[r][v][i], saturate, counts);
-          s[r][v][i] = rounded<kState>(s[r][v][i], saturate);
-        }
+        for (int i = 0; i < 4; ++i) s[r][v][i] = rounded<kState>(s[r][v][i], saturate);
       }
     }
   }
@@ -123,47 +161,49 @@ struct Tile {
 
   // S C for this warp's rows. Each lane gets the sum of the row own_row(); all lanes of the warp take part.
   __device__ __forceinline__ float dot(const float* C) const {
+    float c[kVectors][4];
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      if (!holds(v)) continue;
+      const float4 at = *reinterpret_cast<const float4*>(C + column_of(v));
+      c[v][0] = at.x, c[v][1] = at.y, c[v][2] = at.z, c[v][3] = at.w;
+    }
+    return dot(c);
+  }
+
+  // The same with this lane's columns of C.
+  __device__ __forceinline__ float dot(const float (&C)[kVectors][4]) const {
     float sum[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) sum[r] = 0.0F;
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       if (!holds(v)) continue;
-      const float4 c = *reinterpret_cast<const float4*>(C + column_of(v));
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
-        sum[r] = fmaf(s[r][v][0], c.x, sum[r]);
-        sum[r] = fmaf(s[r][v][1], c.y, sum[r]);
-        sum[r] = fmaf(s[r][v][2], c.z, sum[r]);
-        sum[r] = fmaf(s[r][v][3], c.w, sum[r]);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sum[r] = fmaf(s[r][v][i], C[v][i], sum[r]);
       }
     }
-    return fold(sum);
+    return fold<kLanes>(sum);
   }
 
-  // The row within first_row.. whose sum fold() leaves in this lane, and whether this lane is the one to write it.
-  __device__ __forceinline__ int own_row() const { return threadIdx.x % kLanes / (kLanes / kRows); }
+  // The row within block_row.. whose sum dot() leaves in this lane, and whether this lane is the one to write it.
+  __device__ static __forceinline__ int own_row() { return static_cast<int>(threadIdx.x) % kLanes / (kLanes / kRows); }
   __device__ __forceinline__ bool writes_row() const { return active && threadIdx.x % (kLanes / kRows) == 0; }
 
  private:
-  // Sums each of kRows values over kLanes lanes. While rows are left to give away, a lane keeps half of its rows and
-  // hands the other half to its partner, so that eight sums take 9 exchanges instead of 40.
-  __device__ static __forceinline__ float fold(float (&sum)[kRows]) {
-    int distance = kLanes / 2;
+  template <Dtype kState>
+  __device__ __forceinline__ void count_stores(bool saturate, ThreadCounts& counts) const {
 #pragma unroll
-    for (int half = kRows / 2; half >= 1; half /= 2) {
-      const bool upper = (threadIdx.x & distance) != 0;
+    for (int r = 0; r < kRows; ++r) {
 #pragma unroll
-      for (int r = 0; r < half; ++r) {
-        const float given = upper ? sum[r] : sum[r + half];
-        const float kept = upper ? sum[r + half] : sum[r];
-        sum[r] = kept + __shfl_xor_sync(0xFFFFFFFFU, given, distance);
+      for (int v = 0; v < kVectors; ++v) {
+        if (!active || !holds(v)) continue;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) count<kState>(s[r][v][i], saturate, counts);
       }
-      distance /= 2;
     }
-#pragma unroll
-    for (; distance >= 1; distance /= 2) sum[0] = sum[0] + __shfl_xor_sync(0xFFFFFFFFU, sum[0], distance);
-    return sum[0];
   }
 };
 
@@ -171,20 +211,32 @@ using Tile64 = Tile<16, 1, 4>;
 using Tile128 = Tile<32, 1, 8>;
 using Tile256 = Tile<32, 2, 4>;
 
-// Sum of a[i] b[i] over n values in shared memory, by one warp; every lane gets it. n is a multiple of 4, at most 256.
-__device__ __forceinline__ float warp_dot(const float* a, const float* b, int n) {
-  float sum = 0.0F;
-  for (int i = threadIdx.x % 32 * 4; i < n; i += 128) {
-    const float4 x = *reinterpret_cast<const float4*>(a + i);
-    const float4 y = *reinterpret_cast<const float4*>(b + i);
-    sum = fmaf(x.x, y.x, sum);
-    sum = fmaf(x.y, y.y, sum);
-    sum = fmaf(x.z, y.z, sum);
-    sum = fmaf(x.w, y.w, sum);
+// B_j · C for two consecutive rows j of a matrix with the tile's columns, by one warp in the tile's order of sums:
+// lanes 0..15 get the first row's sum, lanes 16..31 the second's. `load(row, v, to)` gives this lane's four columns.
+template <class T, class LoadRow>
+__device__ __forceinline__ float dot_two_rows(const float (&C)[T::kVectors][4], int state_size, const LoadRow& load) {
+  constexpr int kLaneRows = T::kLanes / 16;  // a half of the warp has a row of its own, or both halves have both
+  const int own = T::kLanes == 16 ? static_cast<int>(threadIdx.x) % 32 / 16 : 0;
+  float sum[kLaneRows];
+  float b[kLaneRows][T::kVectors][4];
+#pragma unroll
+  for (int r = 0; r < kLaneRows; ++r) {
+#pragma unroll
+    for (int v = 0; v < T::kVectors; ++v) {
+      if (T::column_of(v) < state_size) load(own + r, v, b[r][v]);
+    }
   }
 #pragma unroll
-  for (int distance = 16; distance >= 1; distance /= 2) sum = sum + __shfl_xor_sync(0xFFFFFFFFU, sum, distance);
-  return sum;
+  for (int r = 0; r < kLaneRows; ++r) {
+    sum[r] = 0.0F;
+#pragma unroll
+    for (int v = 0; v < T::kVectors; ++v) {
+      if (T::column_of(v) >= state_size) continue;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sum[r] = fmaf(b[r][v][i], C[v][i], sum[r]);
+    }
+  }
+  return fold<T::kLanes>(sum);
 }
 
 }  // namespace replayeval::mamba2::cuda
