@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "datasets/sha256.h"
+#include "tests/datasets/gzipped.h"
 #include "tests/datasets/temporary_folder.h"
 
 namespace replayeval::datasets {

@@ -1,0 +1,58 @@
+#include "reports/numbers.h"
+
+#include <gtest/gtest.h>
+
+namespace replayeval::reports {
+namespace {
+
+TEST(Numbers, SignificantDigits) {
+  EXPECT_EQ(significant(0.0, 3), "0");
+  EXPECT_EQ(significant(12.18249, 6), "12.1825");
+  EXPECT_EQ(significant(0.0012345, 3), "0.00123");
+  EXPECT_EQ(significant(0.0009999, 2), "0.0010") << "rounds up into the range of fixed notation";
+  EXPECT_EQ(significant(1.2345e-6, 2), "1.2e-06");
+  EXPECT_EQ(significant(99999.0, 3), "1.00e+05");
+  EXPECT_EQ(significant(12345.0, 3), "12345") << "whole digits are never dropped";
+  EXPECT_EQ(significant(-0.5, 2), "-0.50");
+  EXPECT_EQ(with_sign(0.25, 2), "+0.25");
+  EXPECT_EQ(with_sign(0.0, 2), "0");
+}
+
+TEST(Numbers, TheIntervalDecidesTheDigits) {
+  EXPECT_EQ(spread_text(spread(0.0025, 0.0021, 0.0029, 100.0)), "+0.250 [+0.210, +0.290]");
+  EXPECT_EQ(spread_text(spread(1.234567, 1.2, 1.3)), "+1.235 [+1.200, +1.300]");
+  EXPECT_EQ(spread_text(spread(1234.567, 1200.0, 1300.0)), "+1235 [+1200, +1300]");
+}
+
+TEST(Numbers, SmallSpreadsAreInOneNotation) {
+  EXPECT_EQ(spread_text(spread(1.2e-8, -3.2e-8, 5.6e-8, 100.0)), "+1.2e-06 [-3.2e-06, +5.6e-06]");
+  EXPECT_EQ(spread_text(spread(3.0e-9, -4.4e-8, 5.0e-8)), "+3e-09 [-4.4e-08, +5.0e-08]")
+      << "no more digits than the interval supports";
+}
+
+TEST(Numbers, Zeros) {
+  EXPECT_EQ(spread_text(spread(0.0, 0.0, 0.0)), "0 [0, 0]");
+  EXPECT_EQ(spread_text(spread(0.0, -1e-9, 1e-9)), "0 [-1.0e-09, +1.0e-09]");
+  EXPECT_EQ(spread_text(spread(0.0, {}, {})), "0");
+}
+
+TEST(Numbers, WithoutAnInterval) { EXPECT_EQ(spread_text(spread(0.00123456, {}, {}, 100.0)), "+0.1235"); }
+
+TEST(Numbers, CountsSecondsBytes) {
+  EXPECT_EQ(count_text(0), "0");
+  EXPECT_EQ(count_text(999), "999");
+  EXPECT_EQ(count_text(1000), "1,000");
+  EXPECT_EQ(count_text(-1234567), "-1,234,567");
+  EXPECT_EQ(count_text(-100), "-100");
+  EXPECT_EQ(seconds_text(0.0), "0 s");
+  EXPECT_EQ(seconds_text(0.00021), "210 µs");
+  EXPECT_EQ(seconds_text(0.0213), "21.3 ms");
+  EXPECT_EQ(seconds_text(3.42), "3.42 s");
+  EXPECT_EQ(seconds_text(125.4), "2 min 05 s");
+  EXPECT_EQ(bytes_text(512), "512 B");
+  EXPECT_EQ(bytes_text(1536), "1.5 KiB");
+  EXPECT_EQ(bytes_text(12.0 * 1024 * 1024), "12.0 MiB");
+}
+
+}  // namespace
+}  // namespace replayeval::reports
