@@ -1,4 +1,6 @@
 // Finding what a run's configuration names.
+#include <fmt/format.h>
+
 #include <fstream>
 #include <sstream>
 
@@ -30,11 +32,12 @@ fs::path root_of(const std::string& path, const fs::path& config_file, const std
   const fs::path beside = config_file.parent_path();
   if (there(beside / wanted)) return beside.empty() ? fs::path(".") : beside;
   if (there(wanted)) return ".";
-  const std::string looked = wanted.is_absolute() ? "'" + wanted.string() + "' is not there"
-                                                  : "neither '" + (beside / wanted).lexically_normal().string() +
-                                                        "' nor '" + wanted.lexically_normal().string() + "' is there";
-  throw ConfigError(place + ": key '" + key + "': expected an existing " + (want_folder ? "folder" : "file or folder") +
-                    "; " + looked);
+  const std::string looked = wanted.is_absolute() ? fmt::format("'{}' is not there", wanted.string())
+                                                  : fmt::format("neither '{}' nor '{}' is there",
+                                                                (beside / wanted).lexically_normal().string(),
+                                                                wanted.lexically_normal().string());
+  throw ConfigError(fmt::format("{}: key '{}': expected an existing {}; {}", place, key,
+                                want_folder ? "folder" : "file or folder", looked));
 }
 
 std::string read_file(const fs::path& file) {

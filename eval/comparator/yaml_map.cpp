@@ -88,9 +88,16 @@ void YamlMap::fail(const std::string& key, const std::string& message) const {
   throw ConfigError(place(key) + ": key '" + key + "': " + message);
 }
 
+YAML::Mark YamlMap::key_mark(const std::string& key) const {
+  for (const auto& entry : node_)
+    if (entry.first.IsScalar() && entry.first.Scalar() == key) return entry.first.Mark();
+  return node_.Mark();
+}
+
 void YamlMap::unexpected(const std::string& key, const YAML::Node& value, const std::string& expected) const {
-  throw ConfigError(place_of(file_, value.Mark()) + ": key '" + key + "': expected " + expected + ", found " +
-                    describe(value));
+  // A value that is not there stands, for yaml-cpp, wherever the next token is.
+  const YAML::Mark mark = value.IsNull() ? key_mark(key) : value.Mark();
+  throw ConfigError(place_of(file_, mark) + ": key '" + key + "': expected " + expected + ", found " + describe(value));
 }
 
 YAML::Node YamlMap::require(const std::string& key, const std::string& expected) const {

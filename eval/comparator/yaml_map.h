@@ -43,6 +43,7 @@ class YamlMap {
   [[noreturn]] void fail(const std::string& key, const std::string& message) const;
 
  private:
+  YAML::Mark key_mark(const std::string& key) const;
   [[noreturn]] void unexpected(const std::string& key, const YAML::Node& value, const std::string& expected) const;
   std::int64_t integer_of(const std::string& key, const YAML::Node& value, std::int64_t low, std::int64_t high) const;
   std::string word_of(const std::string& key, const YAML::Node& value, const Words& allowed) const;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <stdexcept>
 
 #include "eval/metrics/aten_divergence.h"
@@ -50,27 +49,13 @@ at::Tensor checked_targets(const at::Tensor& targets, std::int64_t rows, std::in
   return here;
 }
 
-// Rows are independent and each is one thread's from start to end, so the thread count changes no bit.
 std::vector<std::vector<RowScore>> score_on_cpu(std::span<const at::Tensor> logits, const at::Tensor& targets,
                                                 std::size_t baseline, Dtype logit_dtype) {
-  const std::int64_t rows = targets.size(0), vocab = logits[baseline].size(1);
   std::vector<const float*> data;
   for (const at::Tensor& tensor : logits) data.push_back(tensor.const_data_ptr<float>());
-  const std::int64_t* ids = targets.const_data_ptr<std::int64_t>();
-  std::vector<std::vector<RowScore>> scores(logits.size(), std::vector<RowScore>(static_cast<std::size_t>(rows)));
-#pragma omp parallel
-  {
-    RowScorer scorer(vocab, logit_dtype);
-#pragma omp for schedule(static)
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const auto row = static_cast<std::size_t>(r);
-      const RowScore reference = scorer.score_baseline(data[baseline] + r * vocab, ids[r]);
-      scores[baseline][row] = reference;
-      for (std::size_t a = 0; a < data.size() && reference.finite; ++a)
-        if (a != baseline) scores[a][row] = scorer.score_arm(data[a] + r * vocab, ids[r]);
-    }
-  }
-  return scores;
+  const std::span<const std::int64_t> ids(targets.const_data_ptr<std::int64_t>(),
+                                          static_cast<std::size_t>(targets.size(0)));
+  return score_rows(data, ids, logits[baseline].size(1), baseline, logit_dtype);
 }
 
 // Which logit it was; looked for only once something is wrong.

@@ -1,5 +1,7 @@
 #include "eval/metrics/row_divergence.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -69,6 +71,24 @@ RowScore RowScorer::score_arm(const float* logits, std::int64_t target) const {
     score.kl = std::log1p(sweeps::weighted_excess(exponentials_.data(), baseline_, logits, vocab_, mu) / sum_);
   score.kl = std::max(score.kl, 0.0);
   return score;
+}
+
+std::vector<std::vector<RowScore>> score_rows(std::span<const float* const> logits,
+                                              std::span<const std::int64_t> targets, std::int64_t vocab,
+                                              std::size_t baseline, Dtype logit_dtype) {
+  const auto rows = static_cast<std::int64_t>(targets.size());
+  std::vector<std::vector<RowScore>> scores(logits.size(), std::vector<RowScore>(targets.size()));
+  std::vector<RowScorer> scorers(static_cast<std::size_t>(omp_get_max_threads()), RowScorer(vocab, logit_dtype));
+#pragma omp parallel for schedule(static)
+  for (std::int64_t r = 0; r < rows; ++r) {
+    RowScorer& scorer = scorers[static_cast<std::size_t>(omp_get_thread_num())];
+    const auto row = static_cast<std::size_t>(r);
+    scores[baseline][row] = scorer.score_baseline(logits[baseline] + r * vocab, targets[row]);
+    if (!scores[baseline][row].finite) continue;
+    for (std::size_t arm = 0; arm < logits.size(); ++arm)
+      if (arm != baseline) scores[arm][row] = scorer.score_arm(logits[arm] + r * vocab, targets[row]);
+  }
+  return scores;
 }
 
 }  // namespace replayeval::metrics

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "kernels/types.h"
@@ -51,5 +52,12 @@ class RowScorer {
   double min_ = 0.0, max_ = 0.0, sum_ = 0.0, log_prob_ = 0.0;
   std::size_t top1_ = 0;
 };
+
+// logits[arm]: [rows, vocab], dense; targets: [rows], inside the vocabulary. scores[arm][row]; an arm's row that is not
+// finite, or whose baseline is not, has finite == false. Rows are spread over the OpenMP threads, each one's from start
+// to end, so the number of threads changes no bit.
+std::vector<std::vector<RowScore>> score_rows(std::span<const float* const> logits,
+                                              std::span<const std::int64_t> targets, std::int64_t vocab,
+                                              std::size_t baseline, Dtype logit_dtype);
 
 }  // namespace replayeval::metrics

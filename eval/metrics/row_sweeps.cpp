@@ -1,15 +1,18 @@
 #include "eval/metrics/row_sweeps.h"
 
-#include "kernels/targets.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "eval/metrics/row_sweeps.cpp"
-#include <hwy/contrib/math/math-inl.h>
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <limits>
+
+#include "kernels/targets.h"
+
+// Highway's order: the target loop first.
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "eval/metrics/row_sweeps.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include <hwy/contrib/math/math-inl.h>
+// clang-format on
 
 HWY_BEFORE_NAMESPACE();
 namespace replayeval::metrics::sweeps {

@@ -170,81 +170,77 @@ struct Mistake {
   const char* message;
 };
 
-class RunConfigMistake : public testing::TestWithParam<Mistake> {};
+const std::vector<Mistake> mistakes = {
+    Mistake{"name: small\n", "",
+            ":1:1: key 'name': missing from a run; expected a name of letters, digits, '.', "
+            "'_' and '-' that does not start with '.'"},
+    Mistake{"name: small", "name: a/b",
+            ":1:7: key 'name': expected a name of letters, digits, '.', '_' and '-' "
+            "that does not start with '.', found 'a/b'"},
+    Mistake{"checkpoint: model", "checkpoint: [model]",
+            ":2:13: key 'checkpoint': expected the folder of a checkpoint, found a list"},
+    Mistake{"checkpoint: model", "checkpoint: model\nchekpoint: x",
+            ":3:1: key 'chekpoint': unknown in a run; expected one of name, seed, checkpoint, device, "
+            "compute_dtype, numerics, baseline, confidence, bootstrap_samples, arm_defaults, arms, workloads"},
+    Mistake{"checkpoint: model", "checkpoint: model\ncheckpoint: other",
+            ":3:1: key 'checkpoint': given twice in a run; expected once"},
+    Mistake{"checkpoint: model", "checkpoint: model\nseed: -1",
+            ":3:7: key 'seed': expected a whole number, at least 0, found '-1'"},
+    Mistake{"checkpoint: model", "checkpoint: model\nseed: \"1\"",
+            ":3:7: key 'seed': expected a whole number, at least 0, found the string '1'"},
+    Mistake{"checkpoint: model", "checkpoint: model\nconfidence: 95",
+            ":3:13: key 'confidence': expected a number between 0 and 1, found '95'"},
+    Mistake{"checkpoint: model", "checkpoint: model\nconfidence: .nan",
+            ":3:13: key 'confidence': expected a number between 0 and 1, found '.nan'"},
+    Mistake{"checkpoint: model", "checkpoint: model\ndevice: gpu",
+            ":3:9: key 'device': expected one of cpu, cuda, found 'gpu'"},
+    Mistake{"checkpoint: model", "checkpoint: model\nnumerics: {dt_floor: none}",
+            ":3:22: key 'dt_floor': expected one of published, transformers, found 'none'"},
+    Mistake{"checkpoint: model", "checkpoint: model\nbaseline: exakt",
+            ":3:11: key 'baseline': expected one of exact, replay, found 'exakt'"},
+    Mistake{", executor: exact}", "}", ":4:5: key 'executor': missing from an arm; expected one of exact, replay"},
+    Mistake{"executor: exact}", "executor: exact, state_storage: float8}",
+            ":4:51: key 'state_storage': expected one of float32, bfloat16, float16, found 'float8'"},
+    Mistake{"executor: exact}", "executor: exact, buffer_len: 8}",
+            ":4:48: key 'buffer_len': means nothing with executor: exact; expected only with executor: replay"},
+    Mistake{"executor: replay}", "executor: replay, buffer_len: 0}",
+            ":5:50: key 'buffer_len': expected a whole number from 1 to 64, found '0'"},
+    Mistake{"executor: replay}", "executor: replay, buffer_len: 16.5}",
+            ":5:50: key 'buffer_len': expected a whole number from 1 to 64, found '16.5'"},
+    Mistake{"executor: replay}", "executor: replay, ring_storage: float16}",
+            ":5:52: key 'ring_storage': expected one of float32, bfloat16, found 'float16'"},
+    Mistake{"executor: replay}", "executor: replay, state_storage: {dtype: float16, overflow: wrap}}",
+            ":5:80: key 'overflow': expected one of infinity, saturate, found 'wrap'"},
+    Mistake{"name: replay", "name: exact",
+            ":5:12: key 'name': 'exact' is another arm's already; expected distinct "
+            "names"},
+    Mistake{"kind: perplexity", "kind: haiku", ":8:11: key 'kind': expected perplexity, found 'haiku'"},
+    Mistake{"[a.txt]", "[]", ":9:14: key 'sources': expected a list of sources, each with a path, found a list"},
+    Mistake{"[a.txt]", "[{name: a}]", ":9:15: key 'path': missing from a source; expected a file or a glob"},
+    Mistake{"[a.txt]", "[a.txt, b/a.txt]",
+            ":9:22: key 'name': 'a' is another source's already; expected distinct names"},
+    Mistake{"[a.txt]", "[a.txt]\n    context: 64\n    stride: 65",
+            ":11:13: key 'stride': expected a whole number from 1 to 64, found '65'"},
+    Mistake{"[a.txt]", "[a.txt]\n    bos: yes", ":10:10: key 'bos': expected true or false, found 'yes'"},
+    Mistake{"[a.txt]", "[a.txt]\n    batch: many",
+            ":10:12: key 'batch': expected a whole number from 1 to 65536, found 'many'"},
+    Mistake{"[a.txt]", "[a.txt]\n    prompt: prefill",
+            ":10:13: key 'prompt': prefill is not supported yet; expected decode"},
+    Mistake{"[a.txt]", "[a.txt]\n    position_buckets: [5, 5]",
+            ":10:27: key 'position_buckets': expected a number above the one before it, 5, found '5'"},
+    Mistake{"[a.txt]", "[a.txt]\n    state_error: {count: 2, positions: [4]}",
+            ":10:26: key 'count': stands beside positions; expected one of positions and count"},
+    Mistake{"[a.txt]", "[a.txt]\n    state_error: {positions: [4096]}",
+            ":10:31: key 'positions': expected a whole number from 1 to 2048, found '4096'"},
+    Mistake{"[a.txt]", "[a.txt]\n    state_error: {depths: [deep]}",
+            ":10:28: key 'depths': expected one of local, propagated, gold, found 'deep'"},
+    Mistake{"[a.txt]", "[a.txt]\n    context:",
+            ":10:5: key 'context': expected a whole number from 1 to 16777216, found nothing"}};
 
-TEST_P(RunConfigMistake, IsNamedWithItsPlace) {
-  const Mistake& mistake = GetParam();
-  EXPECT_EQ(message_of(replaced(minimal, mistake.from, mistake.to)), std::string("configs/x.yaml") + mistake.message);
+TEST(RunConfig, NamesEachMistakeWithItsPlace) {
+  for (const Mistake& mistake : mistakes)
+    EXPECT_EQ(message_of(replaced(minimal, mistake.from, mistake.to)), std::string("configs/x.yaml") + mistake.message);
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    All, RunConfigMistake,
-    testing::Values(
-        Mistake{"name: small\n", "",
-                ":1:1: key 'name': missing from a run; expected a name of letters, digits, '.', "
-                "'_' and '-' that does not start with '.'"},
-        Mistake{"name: small", "name: a/b",
-                ":1:7: key 'name': expected a name of letters, digits, '.', '_' and '-' "
-                "that does not start with '.', found 'a/b'"},
-        Mistake{"checkpoint: model", "checkpoint: [model]",
-                ":2:13: key 'checkpoint': expected the folder of a checkpoint, found a list"},
-        Mistake{"checkpoint: model", "checkpoint: model\nchekpoint: x",
-                ":3:1: key 'chekpoint': unknown in a run; expected one of name, seed, checkpoint, device, "
-                "compute_dtype, numerics, baseline, confidence, bootstrap_samples, arm_defaults, arms, workloads"},
-        Mistake{"checkpoint: model", "checkpoint: model\ncheckpoint: other",
-                ":3:1: key 'checkpoint': given twice in a run; expected once"},
-        Mistake{"checkpoint: model", "checkpoint: model\nseed: -1",
-                ":3:7: key 'seed': expected a whole number, at least 0, found '-1'"},
-        Mistake{"checkpoint: model", "checkpoint: model\nseed: \"1\"",
-                ":3:7: key 'seed': expected a whole number, at least 0, found the string '1'"},
-        Mistake{"checkpoint: model", "checkpoint: model\nconfidence: 95",
-                ":3:13: key 'confidence': expected a number between 0 and 1, found '95'"},
-        Mistake{"checkpoint: model", "checkpoint: model\nconfidence: .nan",
-                ":3:13: key 'confidence': expected a number between 0 and 1, found '.nan'"},
-        Mistake{"checkpoint: model", "checkpoint: model\ndevice: gpu",
-                ":3:9: key 'device': expected one of cpu, cuda, found 'gpu'"},
-        Mistake{"checkpoint: model", "checkpoint: model\nnumerics: {dt_floor: none}",
-                ":3:22: key 'dt_floor': expected one of published, transformers, found 'none'"},
-        Mistake{"checkpoint: model", "checkpoint: model\nbaseline: exakt",
-                ":3:11: key 'baseline': expected one of exact, replay, found 'exakt'"},
-        Mistake{", executor: exact}", "}", ":4:5: key 'executor': missing from an arm; expected one of exact, replay"},
-        Mistake{"executor: exact}", "executor: exact, state_storage: float8}",
-                ":4:51: key 'state_storage': expected one of float32, bfloat16, float16, found 'float8'"},
-        Mistake{"executor: exact}", "executor: exact, buffer_len: 8}",
-                ":4:48: key 'buffer_len': means nothing with executor: exact; expected only with executor: replay"},
-        Mistake{"executor: replay}", "executor: replay, buffer_len: 0}",
-                ":5:50: key 'buffer_len': expected a whole number from 1 to 64, found '0'"},
-        Mistake{"executor: replay}", "executor: replay, buffer_len: 16.5}",
-                ":5:50: key 'buffer_len': expected a whole number from 1 to 64, found '16.5'"},
-        Mistake{"executor: replay}", "executor: replay, ring_storage: float16}",
-                ":5:52: key 'ring_storage': expected one of float32, bfloat16, found 'float16'"},
-        Mistake{"executor: replay}", "executor: replay, state_storage: {dtype: float16, overflow: wrap}}",
-                ":5:80: key 'overflow': expected one of infinity, saturate, found 'wrap'"},
-        Mistake{"name: replay", "name: exact",
-                ":5:12: key 'name': 'exact' is another arm's already; expected distinct "
-                "names"},
-        Mistake{"kind: perplexity", "kind: haiku", ":8:11: key 'kind': expected perplexity, found 'haiku'"},
-        Mistake{"[a.txt]", "[]", ":9:14: key 'sources': expected a list of sources, each with a path, found a list"},
-        Mistake{"[a.txt]", "[{name: a}]", ":9:15: key 'path': missing from a source; expected a file or a glob"},
-        Mistake{"[a.txt]", "[a.txt, b/a.txt]",
-                ":9:22: key 'name': 'a' is another source's already; expected distinct names"},
-        Mistake{"[a.txt]", "[a.txt]\n    context: 64\n    stride: 65",
-                ":11:13: key 'stride': expected a whole number from 1 to 64, found '65'"},
-        Mistake{"[a.txt]", "[a.txt]\n    bos: yes", ":10:10: key 'bos': expected true or false, found 'yes'"},
-        Mistake{"[a.txt]", "[a.txt]\n    batch: many",
-                ":10:12: key 'batch': expected a whole number from 1 to 65536, found 'many'"},
-        Mistake{"[a.txt]", "[a.txt]\n    prompt: prefill",
-                ":10:13: key 'prompt': prefill is not supported yet; expected decode"},
-        Mistake{"[a.txt]", "[a.txt]\n    position_buckets: [5, 5]",
-                ":10:27: key 'position_buckets': expected a number above the one before it, 5, found '5'"},
-        Mistake{"[a.txt]", "[a.txt]\n    state_error: {count: 2, positions: [4]}",
-                ":10:26: key 'count': stands beside positions; expected one of positions and count"},
-        Mistake{"[a.txt]", "[a.txt]\n    state_error: {positions: [4096]}",
-                ":10:31: key 'positions': expected a whole number from 1 to 2048, found '4096'"},
-        Mistake{"[a.txt]", "[a.txt]\n    state_error: {depths: [deep]}",
-                ":10:28: key 'depths': expected one of local, propagated, gold, found 'deep'"},
-        Mistake{"[a.txt]", "[a.txt]\n    context:",
-                ":10:13: key 'context': expected a whole number from 1 to 16777216, found nothing"}));
 
 TEST(RunConfig, NamesASequentialFlushOfADeltasRing) {
   EXPECT_THAT(
