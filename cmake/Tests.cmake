@@ -43,6 +43,7 @@ function(replayeval_test)
     ${arg_NAME}
     TEST_PREFIX "${arg_NAME}."
     WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
+    NO_PRETTY_VALUES  # a parameter goes by the name its test gave it
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS "${labels}" TIMEOUT 1200)
