@@ -36,7 +36,7 @@ std::vector<std::string> unbroken_words(const std::string& text) {
   std::vector<std::string> words;
   bool in_brackets = false;
   for (std::string word; stream >> word;) {
-    if (!words.empty() && (in_brackets || word == "%")) {
+    if (!words.empty() && (in_brackets || word.starts_with('%'))) {
       words.back() += " " + word;
     } else {
       words.push_back(word);
@@ -119,7 +119,7 @@ std::string TextTable::render(int width, bool colour) const {
       out += (out.empty() ? "" : "  ") +
              tinted(last ? content : padded(content, widths[c], columns_[c].align), cell.tint, colour);
     }
-    text += out + "\n";
+    text += out.substr(0, out.find_last_not_of(' ') + 1) + "\n";
   };
   line([&](std::size_t c) { return Cell{.text = columns_[c].title, .tint = Tint::bold}; });
   for (const auto& row : rows_) {

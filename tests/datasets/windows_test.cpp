@@ -190,6 +190,17 @@ TEST_F(WindowReaderTest, LimitsOfASourceAndOfAll) {
   EXPECT_THAT(scored_texts(&both), ElementsAre("bcde", "fg", "rs"));
 }
 
+TEST_F(WindowReaderTest, EverySourceHasALimitOfItsOwn) {
+  std::vector<TextSource> sources;
+  for (const char* path : {"a/*.txt", "b/*.txt"}) {
+    const nlohmann::json spec = {{"path", path}, {"max_tokens", 3}};
+    sources.push_back(TextSource::open(parse_text_source(spec, "test"), folder_.path()));
+  }
+  WindowReader both(std::move(sources), std::make_shared<Bytes>(),
+                    {.context = 4, .stride = 4, .bos = {}, .max_tokens = 0});
+  EXPECT_THAT(scored_texts(&both), ElementsAre("bcd", "rst"));
+}
+
 TEST_F(WindowReaderTest, WindowsNameTheirDocument) {
   WindowReader all = reader({.context = 4, .stride = 4, .bos = {}, .max_tokens = 0});
   std::vector<std::int64_t> documents;

@@ -165,6 +165,12 @@ TEST(TextTable, AlignsByWhatIsSeenNotByBytes) {
   EXPECT_EQ(table.render(100, false), "name     n\nΔé       1\nabcdef  22\n");
 }
 
+TEST(TextTable, LinesEndWithoutSpaces) {
+  TextTable table({{"name", Align::left, 0}, {"n", Align::right, 0}});
+  table.add_row({{"a"}, {""}});
+  EXPECT_EQ(table.render(100, false), "name  n\na\n");
+}
+
 TEST(TextTable, DropsTheLeastImportantColumnsFirst) {
   TextTable table(
       {{"name", Align::left, 0}, {"aaaa", Align::right, 2}, {"bbbb", Align::right, 1}, {"cccc", Align::right, 0}});
@@ -184,6 +190,7 @@ TEST(TextTable, ShortensLongNames) {
 TEST(Wrapped, KeepsIntervalsAndPercentsWhole) {
   const std::string text = wrapped("rises: 0.25 % [+0.210, +0.290] (95 %)", 20, 4);
   EXPECT_EQ(text, "rises: 0.25 %\n    [+0.210, +0.290]\n    (95 %)\n");
+  EXPECT_EQ(wrapped("a b (95 %)", 8, 2), "a b\n  (95 %)\n");
 }
 
 }  // namespace

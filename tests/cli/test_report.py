@@ -1,0 +1,131 @@
+"""`replayeval report`: from results.json alone to a report and a table."""
+
+import copy
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import program  # noqa: E402
+
+METHOD = "paired bootstrap over 30 documents"
+WORKLOAD = {
+    "name": "prose",
+    "kind": "perplexity",
+    "data": {"sources": [{"name": "novel", "path": "novel.txt", "documents": 30, "bytes": 9000, "sha256": "a" * 64}],
+             "context": 256, "stride": 256, "mode": "stepwise", "prompt": "decode", "tokens_scored": 2000,
+             "documents": 30},
+    "arms": {name: {"metrics": {"perplexity": {"value": value, "n": 2000}}, "seconds": 2.0, "tokens_per_second": 500.0}
+             for name, value in (("exact", 20.0), ("half", 20.5))},
+    "deltas": {"half": {"perplexity_relative": {"value": 0.025, "low": 0.02, "high": 0.03, "confidence": 0.95,
+                                                "method": METHOD}}},
+    "divergence": {"half": {"kl_mean": {"value": 0.001}, "kl_max": {"value": 0.5}, "same_top1": {"value": 0.99}}},
+    "positions": [],
+    "state_errors": [{"arm": "half", "depth": "gold", "layer": 0, "position": position, "relative_frobenius": 0.01,
+                      "max_abs": 0.1, "cosine": 0.9999, "output_relative_error": 0.02, "head_relative_frobenius": [0.01]}
+                     for position in (64, 256)],
+    "storage_counts": [],
+    "kernel_times": [],
+    "seconds": 9.0,
+}
+RESULTS = {
+    "schema_version": 1,
+    "tool": {"name": "replayeval", "version": "0.1.0", "git": "abc", "build": "release"},
+    "environment": {"cpu": "one", "cores": 2, "os": "Debian", "torch": "2.11.0", "date": "2026-01-01T00:00:00Z"},
+    "config": {"name": "small", "seed": 1},
+    "checkpoint": {"path": "somewhere", "sha256": "b" * 64, "model_type": "nemotron_h"},
+    "numerics": {"compute_dtype": "float32"},
+    "arms": [{"name": "exact", "executor": "exact", "state_storage": {"dtype": "float32", "overflow": "infinity"}},
+             {"name": "half", "executor": "exact", "state_storage": {"dtype": "float16", "overflow": "saturate"}}],
+    "baseline": "exact",
+    "workloads": [WORKLOAD],
+}
+
+
+class ReportTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="replayeval-report-")
+        self.path = pathlib.Path(self.folder.name)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def result(self, name, change=lambda results: None):
+        results = copy.deepcopy(RESULTS)
+        change(results)
+        (self.path / name).mkdir()
+        (self.path / name / "results.json").write_text(json.dumps(results))
+        return self.path / name
+
+    def expect_refused(self, message, *arguments):
+        before = sorted(self.path.rglob("*"))
+        done = program.call("report", *arguments)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn(message, done.stderr)
+        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(sorted(self.path.rglob("*")), before, "nothing may be written")
+
+    def test_table_and_report(self):
+        result = self.result("r")
+        done = program.call("report", result)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("perplexity rises much: ΔPPL +2.50 % [+2.00, +3.00] (95 %)", " ".join(done.stdout.split()))
+        report = (result / "report.md").read_text()
+        self.assertIn(METHOD, report)
+        self.assertIn("figures/prose-state_error_gold.svg", report)
+        self.assertIn("<svg", (result / "figures" / "prose-state_error_gold.svg").read_text())
+
+    def test_a_file_or_its_folder(self):
+        result = self.result("r")
+        table = program.call("report", result).stdout
+        (result / "report.md").unlink()
+        self.assertEqual(program.call("report", result / "results.json").stdout, table)
+        self.assertTrue((result / "report.md").exists())
+
+    def test_output_elsewhere(self):
+        result = self.result("r")
+        self.assertEqual(program.call("report", result, "--output", self.path / "new" / "place").returncode, 0)
+        self.assertTrue((self.path / "new" / "place" / "report.md").exists())
+        self.assertFalse((result / "report.md").exists())
+
+    def test_parts_of_one_run_are_merged(self):
+        first = self.result("first")
+        second = self.result("second", lambda results: results["workloads"][0].update(name="poetry"))
+        merged = self.path / "merged"
+        done = program.call("report", first, second, "--output", merged)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        names = [workload["name"] for workload in json.loads((merged / "results.json").read_text())["workloads"]]
+        self.assertEqual(names, ["prose", "poetry"])
+        self.assertIn("## poetry", (merged / "report.md").read_text())
+
+    def test_what_cannot_be_merged(self):
+        first = self.result("first")
+        second = self.result("second", lambda results: results["workloads"][0].update(name="poetry"))
+        other = self.result("other", lambda results: results["config"].update(seed=2))
+        self.expect_refused("expected --output DIR", first, second)
+        self.expect_refused("config differs at 'config/seed'", first, other, "--output", self.path / "merged")
+        self.expect_refused("workload 'prose' is in two", first, first, "--output", self.path / "merged")
+
+    def test_bad_results(self):
+        self.expect_refused("no such file", self.path / "absent")
+        (self.path / "empty").mkdir()
+        self.expect_refused("holds no results.json", self.path / "empty")
+        broken = self.result("broken", lambda results: results["workloads"][0].pop("seconds"))
+        self.expect_refused('/workloads/0: key "seconds" is missing', broken)
+        newer = self.result("newer", lambda results: results.update(schema_version=2))
+        self.expect_refused("/schema_version: found 2, this program reads 1", newer)
+
+    def test_json(self):
+        printed = json.loads(program.call("report", self.result("r"), "--json").stdout)
+        self.assertEqual(printed, RESULTS)
+
+    def test_unwritable_output(self):
+        (self.path / "file").write_text("")
+        self.expect_refused("cannot be made", self.result("r"), "--output", self.path / "file" / "sub")
+
+
+if __name__ == "__main__":
+    unittest.main()
