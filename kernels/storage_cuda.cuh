@@ -53,7 +53,19 @@ __device__ __forceinline__ float rounded(float value, bool saturate) {
   return decode<kDtype>(encode<kDtype>(value, saturate));
 }
 
-// Four consecutive stored elements, still packed.
+// Two values as stored, the first in the low half.
+template <Dtype kDtype>
+__device__ __forceinline__ std::uint32_t encode_pair(float low, float high) {
+  if constexpr (kDtype == Dtype::bfloat16) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return *reinterpret_cast<const std::uint32_t*>(&pair);
+  } else {
+    const __half2 pair = __floats2half2_rn(low, high);
+    return *reinterpret_cast<const std::uint32_t*>(&pair);
+  }
+}
+
+// Four consecutive elements as stored.
 template <Dtype kDtype>
 struct Packed4 {
   using Bits = std::conditional_t<kDtype == Dtype::float32, uint4, uint2>;
@@ -73,6 +85,18 @@ struct Packed4 {
       to[2] = decode<kDtype>(bits.y & 0xFFFFU), to[3] = decode<kDtype>(bits.y >> 16);
     }
   }
+  __device__ __forceinline__ void pack(const float (&from)[4]) {
+    if constexpr (kDtype == Dtype::float32) {
+      bits = make_uint4(__float_as_uint(from[0]), __float_as_uint(from[1]), __float_as_uint(from[2]),
+                        __float_as_uint(from[3]));
+    } else {
+      bits = make_uint2(encode_pair<kDtype>(from[0], from[1]), encode_pair<kDtype>(from[2], from[3]));
+    }
+  }
+  __device__ __forceinline__ void store(void* data, std::int64_t index) const {
+    using Element = std::conditional_t<kDtype == Dtype::float32, float, std::uint16_t>;
+    *reinterpret_cast<Bits*>(static_cast<Element*>(data) + index) = bits;
+  }
 };
 
 template <Dtype kDtype>
@@ -80,17 +104,6 @@ __device__ __forceinline__ void load4(const void* data, std::int64_t index, floa
   Packed4<kDtype> packed;
   packed.load(data, index);
   packed.unpack(to);
-}
-
-template <Dtype kDtype>
-__device__ __forceinline__ void store4(void* data, std::int64_t index, const float (&from)[4], bool saturate) {
-  if constexpr (kDtype == Dtype::float32) {
-    *reinterpret_cast<float4*>(static_cast<float*>(data) + index) = make_float4(from[0], from[1], from[2], from[3]);
-  } else {
-    const std::uint32_t low = encode<kDtype>(from[0], saturate) | encode<kDtype>(from[1], saturate) << 16;
-    const std::uint32_t high = encode<kDtype>(from[2], saturate) | encode<kDtype>(from[3], saturate) << 16;
-    *reinterpret_cast<uint2*>(static_cast<std::uint16_t*>(data) + index) = make_uint2(low, high);
-  }
 }
 
 // One element of a type known at run time, for the small operands.

@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(32 * kMaxWarps, T::kVectors == 1 ? 3 : 2)
     return;
   }
   T tile(a.shape, h.rows);
-  typename T::template Loaded<kState> loaded;
-  tile.template load<kState>(a.state.data, h.state_offset, loaded);
+  typename T::template Stored<kState> stored;
+  tile.template load<kState>(a.state.data, h.state_offset, stored);
   const std::int64_t first_token = h.row * a.block.tokens;
   TokenOperands operands;
   operands.load(a.shape, a.in, h, first_token);
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(32 * kMaxWarps, T::kVectors == 1 ? 3 : 2)
   ThreadCounts counts;
   put(a, h, operands, token);
   __syncthreads();
-  tile.template unpack<kState>(loaded);
+  tile.template unpack<kState>(stored);
   for (std::int64_t t = 0; t < a.block.tokens; ++t) {
     const bool more = t + 1 < a.block.tokens;
     if (more) operands.load(a.shape, a.in, h, first_token + t + 1);
@@ -67,13 +67,14 @@ __global__ void __launch_bounds__(32 * kMaxWarps, T::kVectors == 1 ? 3 : 2)
       const std::int64_t y = h.x_offset(a.shape, first_token + t, a.out.y_stride) + tile.block_row + T::own_row();
       store_element(a.out.y, y, fmaf(D, x[T::own_row()], sum), a.out.dtype);
     }
-    tile.template round<kState>(saturate, counting, counts);
+    tile.template pack<kState>(saturate, counting, counts, stored);
     if (!more) break;
+    tile.template unpack<kState>(stored);
     __syncthreads();
     put(a, h, operands, token);
     __syncthreads();
   }
-  tile.template store<kState>(a.state.data, h.state_offset, saturate);
+  tile.template store<kState>(a.state.data, h.state_offset, stored);
   if (counting) add_counts(counts, a.state.counts);
 }
 

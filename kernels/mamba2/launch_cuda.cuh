@@ -28,7 +28,8 @@ inline void expect_launched(const char* kernel) { expect_success(cudaGetLastErro
 
 // How a head's rows are cut into blocks; goes to the kernel too.
 struct HeadCut {
-  int tiles = 1;           // blocks a head
+  int tiles = 1;            // blocks a head
+  int heads_per_block = 1;  // more than one only where tiles is 1
   int heads_per_group = 0;
   int rows_per_block = 0;
   int first_batch_row = 0;
@@ -83,16 +84,20 @@ void with_tile(const Shape& shape, Dtype state, const Launch& launch) {
       launch.template operator()<T, Dtype::float16>();
     }
   };
-  if (shape.state_size <= Tile64::kMaxStateSize) {
-    with_dtype.template operator()<Tile64>();
-  } else if (shape.state_size <= Tile128::kMaxStateSize) {
-    with_dtype.template operator()<Tile128>();
+  if (shape.state_size == Tile128<true>::kMaxStateSize) {
+    with_dtype.template operator()<Tile128<true>>();
+  } else if (shape.state_size == Tile64<true>::kMaxStateSize) {
+    with_dtype.template operator()<Tile64<true>>();
+  } else if (shape.state_size < Tile64<false>::kMaxStateSize) {
+    with_dtype.template operator()<Tile64<false>>();
+  } else if (shape.state_size < Tile128<false>::kMaxStateSize) {
+    with_dtype.template operator()<Tile128<false>>();
   } else {
     with_dtype.template operator()<Tile256>();
   }
 }
 
-// What a block has: some rows of one head of one row of the batch.
+// What a block has: some rows of one head of one row of the batch, or all rows of several heads by turns.
 struct BlockHead {
   int row, head, group, slot;
   int tile, first_row, rows;  // of the head's state
@@ -103,19 +108,28 @@ struct BlockHead {
     row = static_cast<int>(blockIdx.z) + cut.first_batch_row;
     slot = block.slots == nullptr ? row : block.slots[row];
     group = static_cast<int>(blockIdx.y);
-    int head_in_group = static_cast<int>(blockIdx.x);
+    int head_in_group = static_cast<int>(blockIdx.x) * cut.heads_per_block;
     tile = 0;
     if (cut.tiles > 1) {
-      head_in_group = static_cast<int>(blockIdx.x) / cut.tiles;
-      tile = static_cast<int>(blockIdx.x) % cut.tiles;
+      head_in_group = static_cast<int>(blockIdx.x / static_cast<unsigned>(cut.tiles));
+      tile = static_cast<int>(blockIdx.x % static_cast<unsigned>(cut.tiles));
     }
     leads_group = head_in_group == 0;
     head = group * cut.heads_per_group + head_in_group;
     first_row = tile * cut.rows_per_block;
     const auto P = static_cast<int>(shape.head_dim);
     rows = min(cut.rows_per_block, P - first_row);
-    const std::int64_t first_of_all = (static_cast<std::int64_t>(slot) * static_cast<int>(shape.num_heads) + head) * P;
-    state_offset = (first_of_all + first_row) * static_cast<int>(shape.state_size);
+    const std::int64_t first_of_all = static_cast<std::int64_t>(slot) * static_cast<int>(shape.num_heads) + head;
+    state_offset = (first_of_all * P + first_row) * static_cast<int>(shape.state_size);
+  }
+
+  // The k-th of the block's heads.
+  __device__ __forceinline__ BlockHead at(const Shape& shape, int k) const {
+    BlockHead other = *this;
+    other.head += k;
+    other.leads_group = leads_group && k == 0;
+    other.state_offset += static_cast<std::int64_t>(k) * static_cast<int>(shape.head_dim) * static_cast<int>(shape.state_size);
+    return other;
   }
 
   // The block's first element of a [tokens, num_heads, head_dim] tensor's row.

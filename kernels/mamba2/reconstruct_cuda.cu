@@ -26,20 +26,23 @@ __global__ void __launch_bounds__(32 * kMaxWarps) reconstruct_kernel(const __gri
   const int cursor = known_slot ? a.ring.cursor[h.slot] : 0;
   T tile(a.shape, h.rows);
   if (known_slot && cursor >= 0 && cursor < L) {
-    typename T::template Loaded<kState> loaded;
-    tile.template load<kState>(a.state.data, h.state_offset, loaded);
-    const SharedRing ring(memory, L, tile.state_size, a.cut.rows_per_block);
+    typename T::template Stored<kState> stored;
+    tile.template load<kState>(a.state.data, h.state_offset, stored);
+    const SharedRing ring(memory, L, tile.state_size(), a.cut.rows_per_block);
     load_ring(a.shape, a.form, a.ring, h, cursor, ring);
     __syncthreads();
     ring_weights(a.form.flush, decay_rate(a.parameters.A_log[h.head]), ring.dt, cursor, ring.weight, ring.scale,
                  static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
     __syncthreads();
-    tile.template unpack<kState>(loaded);
+    tile.template unpack<kState>(stored);
     apply_ring(tile, a.form.flush, ring, cursor);
   } else {
     tile.fill(h.slot < 0 ? 0.0F : nanf(""));
   }
-  tile.template store<Dtype::float32>(a.state_out, out_row * a.shape.state_size, false);
+  typename T::template Stored<Dtype::float32> result;
+  ThreadCounts uncounted;
+  tile.template pack<Dtype::float32>(false, false, uncounted, result);
+  tile.template store<Dtype::float32>(a.state_out, out_row * a.shape.state_size, result);
 }
 
 __global__ void advance_kernel(Block block, int buffer_len, std::int32_t* cursor) {

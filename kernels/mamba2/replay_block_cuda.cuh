@@ -81,26 +81,34 @@ __device__ __forceinline__ float dot_by_state(const ReplayArguments& a, T& tile,
     if (flush) tile = state;
   }
   if (flush) {
-    tile.template round<kState>(a.state.storage.overflow == Overflow::saturate, a.state.counts != nullptr, counts);
+    typename T::template Stored<kState> stored;
+    tile.template pack<kState>(a.state.storage.overflow == Overflow::saturate, a.state.counts != nullptr, counts,
+                               stored);
+    tile.template unpack<kState>(stored);
   }
   return sum;
 }
 
+// What the compiler may count on: nothing; that the checkpoint is not read again after the state route's product (as in a
+// single step, or by the output_only route, where only a flush takes the state route); or that this is a single step that
+// flushes.
+enum class Known { nothing, in_place, one_flush };
+
 // One token, put at `position`, down to its y.
-template <class T, Dtype kState, bool kInPlace>
+template <class T, Dtype kState, Known kKnown>
 __device__ __forceinline__ void replay_token(const ReplayArguments& a, const BlockHead& h, T& tile,
                                              const SharedRing& ring, int position, std::int64_t token,
                                              ThreadCounts& counts) {
   const int count = position + 1;
-  const bool flush = count == a.form.buffer_len;
+  const bool flush = kKnown == Known::one_flush || count == a.form.buffer_len;
   const bool by_state = flush || a.form.route == Route::state_and_output;
   ring_weights(by_state ? a.form.flush : Flush::summed, decay_rate(a.parameters.A_log[h.head]), ring.dt, count,
                ring.weight, ring.scale, static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
-  if (!by_state) shared_dots<T>(ring, count, tile.state_size);
+  if (!by_state) shared_dots<T>(ring, count, tile.state_size());
   __syncthreads();
   float y;
   if (by_state) {
-    y = dot_by_state<T, kState, kInPlace>(a, tile, ring, count, flush, counts);
+    y = dot_by_state<T, kState, kKnown != Known::nothing>(a, tile, ring, count, flush, counts);
   } else {
     y = ring.scale[0] * tile.dot(ring.C);
   }
@@ -113,12 +121,12 @@ __device__ __forceinline__ void replay_token(const ReplayArguments& a, const Blo
   store_element(a.out.y, h.x_offset(a.shape, token, a.out.y_stride) + p, y, a.out.dtype);
 }
 
-template <class T, Dtype kState, bool kInPlace>
+template <class T, Dtype kState, Known kKnown>
 __device__ __forceinline__ void replay_block(const ReplayArguments& a, const BlockHead& h, T& tile, float* memory,
                                              int cursor) {
   const auto L = static_cast<int>(a.form.buffer_len);
   const std::int64_t first_token = h.row * a.block.tokens;
-  const SharedRing ring(memory, L, tile.state_size, a.cut.rows_per_block);
+  const SharedRing ring(memory, L, tile.state_size(), a.cut.rows_per_block);
   TokenOperands operands;
   operands.load(a.shape, a.in, h, first_token);
   load_ring(a.shape, a.form, a.ring, h, cursor, ring);
@@ -129,12 +137,12 @@ __device__ __forceinline__ void replay_block(const ReplayArguments& a, const Blo
   put(a, h, operands, position, ring);
   __syncthreads();
   for (std::int64_t t = 0; t < a.block.tokens; ++t) {
-    const bool more = t + 1 < a.block.tokens;
+    const bool more = kKnown != Known::one_flush && t + 1 < a.block.tokens;
     if (more) operands.load(a.shape, a.in, h, first_token + t + 1);
-    replay_token<T, kState, kInPlace>(a, h, tile, ring, position, first_token + t, counts);
+    replay_token<T, kState, kKnown>(a, h, tile, ring, position, first_token + t, counts);
     const int done = position;
     position = position + 1 == L ? 0 : position + 1;
-    flushed = flushed || position == 0;
+    flushed = kKnown == Known::one_flush || flushed || position == 0;
     if (!more) break;
     __syncthreads();
     round_entry(a, h, done, ring);
@@ -145,11 +153,14 @@ __device__ __forceinline__ void replay_block(const ReplayArguments& a, const Blo
   // A longer block's entries are appended by append_tail_kernel: other blocks may still read the positions they go to.
   if (a.block.tokens == 1 && !flushed) {
     append_entry(
-        a, h, cursor, ring.dt[cursor], [&](int i) { return ring.B[cursor * tile.state_size + i]; },
+        a, h, cursor, ring.dt[cursor], [&](int i) { return ring.B[cursor * tile.state_size() + i]; },
         [&](int i) { return ring.x[cursor * ring.x_stride + i]; });
   }
   if (flushed) {
-    tile.template store<kState>(a.state.data, h.state_offset, a.state.storage.overflow == Overflow::saturate);
+    typename T::template Stored<kState> stored;
+    ThreadCounts counted_at_the_flush;
+    tile.template pack<kState>(false, false, counted_at_the_flush, stored);  // what is stored already, in value
+    tile.template store<kState>(a.state.data, h.state_offset, stored);
     if (a.state.counts != nullptr) add_counts(counts, a.state.counts);
   }
 }

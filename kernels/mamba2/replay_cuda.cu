@@ -5,26 +5,51 @@
 namespace replayeval::mamba2::cuda {
 namespace {
 
-template <class T, Dtype kState, bool kInPlace>
-__global__ void __launch_bounds__(32 * kMaxWarps, kInPlace && T::kVectors == 1 ? 3 : 2)
-    replay_kernel(const __grid_constant__ ReplayArguments a) {
-  extern __shared__ __align__(16) float memory[];
-  const BlockHead h(a.shape, a.block, a.cut);
-  const auto L = static_cast<int>(a.form.buffer_len);
+// The cursor of the block's slot, or -1 after filling y where there is nothing else to do.
+__device__ __forceinline__ int cursor_or_fill(const ReplayArguments& a, const BlockHead& h) {
   const bool known_slot = h.slot >= 0 && h.slot < a.state.slots;
   const int cursor = known_slot ? a.ring.cursor[h.slot] : 0;
+  if (known_slot && cursor >= 0 && cursor < a.form.buffer_len) return cursor;
+  for (int k = 0; k < a.cut.heads_per_block; ++k) {
+    fill_y(a.shape, a.block, a.out, h.at(a.shape, k), h.slot < 0 ? 0.0F : nanf(""));
+  }
+  return -1;
+}
+
+template <class T, Dtype kState, Known kKnown>
+__global__ void __launch_bounds__(32 * kMaxWarps, 2) replay_kernel(const __grid_constant__ ReplayArguments a) {
+  extern __shared__ __align__(16) float memory[];
+  const BlockHead h(a.shape, a.block, a.cut);
+  const int cursor = cursor_or_fill(a, h);
+  if (cursor < 0) return;
   T tile(a.shape, h.rows);
-  typename T::template Loaded<kState> loaded;
-  if (known_slot) tile.template load<kState>(a.state.data, h.state_offset, loaded);
-  if (!known_slot || cursor < 0 || cursor >= L) {
-    fill_y(a.shape, a.block, a.out, h, h.slot < 0 ? 0.0F : nanf(""));
+  typename T::template Stored<kState> stored;
+  tile.template load<kState>(a.state.data, h.state_offset, stored);
+  tile.template unpack<kState>(stored);
+  replay_block<T, kState, kKnown>(a, h, tile, memory, cursor);
+}
+
+// One token by the output_only route.
+template <class T, Dtype kState, int kHeads>
+__global__ void __launch_bounds__(32 * kMaxWarps, T::kVectors == 1 ? 4 : 2) replay_step_kernel(const __grid_constant__ ReplayArguments a) {
+  extern __shared__ __align__(16) float memory[];
+  const BlockHead h(a.shape, a.block, a.cut);
+  const int cursor = cursor_or_fill(a, h);
+  if (cursor < 0) return;
+  T tile(a.shape, h.rows);
+  typename T::template Stored<kState> stored;
+  tile.template load<kState>(a.state.data, h.state_offset, stored);
+  if (cursor + 1 < a.form.buffer_len) {
+    replay_step<T, kState, kHeads>(a, h, tile, stored, reinterpret_cast<char*>(memory), cursor);
     return;
   }
-  if (kInPlace && a.block.tokens == 1 && a.form.route == Route::output_only && cursor + 1 < L) {
-    replay_step<T, kState>(a, h, tile, loaded, memory, cursor);
-  } else {
-    tile.template unpack<kState>(loaded);
-    replay_block<T, kState, kInPlace>(a, h, tile, memory, cursor);
+#pragma unroll 1
+  for (int k = 0; k < kHeads; ++k) {
+    tile.template unpack<kState>(stored);
+    replay_block<T, kState, Known::one_flush>(a, h.at(a.shape, k), tile, memory, cursor);
+    if (k + 1 == kHeads) break;
+    tile.template load<kState>(a.state.data, h.at(a.shape, k + 1).state_offset, stored);
+    __syncthreads();
   }
 }
 
@@ -52,13 +77,36 @@ __global__ void append_tail_kernel(const __grid_constant__ ReplayArguments a) {
   }
 }
 
-template <class T, Dtype kState, bool kInPlace>
-void launch_replay(cudaStream_t stream, const HeadGrid& grid, const ReplayArguments& arguments) {
-  const std::size_t shared =
-      SharedRing::bytes(arguments.form.buffer_len, arguments.shape.state_size, grid.cut.rows_per_block);
-  allow_shared(replay_kernel<T, kState, kInPlace>, shared);
-  replay_kernel<T, kState, kInPlace><<<grid.blocks, grid.threads, shared, stream>>>(arguments);
+void launch(void (*kernel)(ReplayArguments), cudaStream_t stream, const HeadGrid& grid, std::size_t shared,
+            const ReplayArguments& arguments) {
+  allow_shared(kernel, shared);
+  kernel<<<grid.blocks, grid.threads, shared, stream>>>(arguments);
   expect_launched("replay");
+}
+
+// Several heads a block where that still leaves every multiprocessor many blocks, and the ring's x fits beside others'.
+constexpr int kHeadsTogether = 4;
+bool takes_heads_together(const HeadGrid& grid, const ReplayForm& form, const Shape& shape, std::int64_t batch) {
+  constexpr std::int64_t kManyBlocks = 1024;
+  constexpr std::size_t kMaxBytes = std::size_t{16} * 1024;
+  return grid.cut.tiles == 1 && grid.cut.heads_per_group % kHeadsTogether == 0 &&
+         batch * shape.num_heads / kHeadsTogether >= kManyBlocks &&
+         step_bytes(form, kHeadsTogether, grid.cut.rows_per_block) <= kMaxBytes;
+}
+
+template <class T, Dtype kState>
+void launch_step(cudaStream_t stream, HeadGrid grid, ReplayArguments arguments) {
+  const std::size_t for_flush =
+      SharedRing::bytes(arguments.form.buffer_len, arguments.shape.state_size, grid.cut.rows_per_block);
+  if (takes_heads_together(grid, arguments.form, arguments.shape, arguments.block.batch)) {
+    grid.blocks.x /= kHeadsTogether;
+    arguments.cut.heads_per_block = kHeadsTogether;
+    const std::size_t shared =
+        std::max(for_flush, step_bytes(arguments.form, kHeadsTogether, grid.cut.rows_per_block));
+    launch(replay_step_kernel<T, kState, kHeadsTogether>, stream, grid, shared, arguments);
+  } else {
+    launch(replay_step_kernel<T, kState, 1>, stream, grid, for_flush, arguments);
+  }
 }
 
 }  // namespace
@@ -69,10 +117,13 @@ void replay(void* stream, const Shape& shape, const ReplayForm& form, const Bloc
   with_tile(shape, state.storage.dtype, [&]<class T, Dtype kState>() {
     for_batch(head_grid(shape, block.batch, T::kWarpRows), block.batch, [&](const HeadGrid& grid) {
       const ReplayArguments arguments{shape, form, block, in, parameters, state, ring, out, grid.cut};
-      if (form.route == Route::state_and_output && block.tokens > 1) {
-        launch_replay<T, kState, false>(on, grid, arguments);
+      const std::size_t shared = SharedRing::bytes(form.buffer_len, shape.state_size, grid.cut.rows_per_block);
+      if (block.tokens == 1 && form.route == Route::output_only) {
+        launch_step<T, kState>(on, grid, arguments);
+      } else if (block.tokens == 1 || form.route == Route::output_only) {
+        launch(replay_kernel<T, kState, Known::in_place>, on, grid, shared, arguments);
       } else {
-        launch_replay<T, kState, true>(on, grid, arguments);
+        launch(replay_kernel<T, kState, Known::nothing>, on, grid, shared, arguments);
       }
       if (block.tokens == 1) return;
       append_tail_kernel<<<grid.blocks, grid.threads, 0, on>>>(arguments);

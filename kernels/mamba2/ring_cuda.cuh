@@ -95,12 +95,12 @@ __device__ __forceinline__ void apply_ring(T& tile, Flush flush, const SharedRin
   if (flush == Flush::sequential) {
     for (int j = 0; j < count; ++j) {
       tile.multiply(ring.scale[j]);
-      tile.add_outer(ring.weight[j], x + j * ring.x_stride, ring.B + j * tile.state_size);
+      tile.add_outer(ring.weight[j], x + j * ring.x_stride, ring.B + j * tile.state_size());
     }
   } else {
     tile.multiply(ring.scale[0]);
     for (int j = 0; j < count; ++j) {
-      tile.add_outer(ring.weight[j], x + j * ring.x_stride, ring.B + j * tile.state_size);
+      tile.add_outer(ring.weight[j], x + j * ring.x_stride, ring.B + j * tile.state_size());
     }
   }
 }

@@ -38,7 +38,8 @@ __device__ __forceinline__ float fold(float (&sum)[kRows]) {
   return sum[0];
 }
 
-template <int kRowLanes, int kRowVectors, int kLaneRows>
+// kWhole: state_size is all that the layout holds, known to the compiler.
+template <int kRowLanes, int kRowVectors, int kLaneRows, bool kWhole>
 struct Tile {
   static constexpr int kLanes = kRowLanes;
   static constexpr int kVectors = kRowVectors;
@@ -48,26 +49,24 @@ struct Tile {
 
   // Where this thread stands.
   int block_row;  // of its kRows rows, within the block
-  int state_size;
   bool active;    // its rows exist (a whole warp's do or do not)
   float s[kRows][kVectors][4];
 
-  // As loaded: converting waits for the memory, so it is a step of its own.
+  // As stored: converting what was loaded waits for the memory, so it is a step of its own.
   template <Dtype kState>
-  using Loaded = Packed4<kState>[kRows][kVectors];
+  using Stored = Packed4<kState>[kRows][kVectors];
 
   // `rows`: how many of the head's rows the block has.
-  __device__ __forceinline__ Tile(const Shape& shape, int rows) {
-    const int lane = threadIdx.x % 32;
-    block_row = static_cast<int>(threadIdx.x) / 32 * kWarpRows + lane / kLanes * kRows;
-    state_size = static_cast<int>(shape.state_size);
+  __device__ __forceinline__ Tile(const Shape& shape, int rows) : given_size_(static_cast<int>(shape.state_size)) {
+    block_row = static_cast<int>(threadIdx.x / 32) * kWarpRows + static_cast<int>(threadIdx.x % 32) / kLanes * kRows;
     active = block_row < rows;
   }
 
   __device__ static __forceinline__ int column_of(int v) {
-    return static_cast<int>(threadIdx.x) % kLanes * 4 + v * 4 * kLanes;
+    return static_cast<int>(threadIdx.x % kLanes) * 4 + v * 4 * kLanes;
   }
-  __device__ __forceinline__ bool holds(int v) const { return column_of(v) < state_size; }
+  __device__ __forceinline__ int state_size() const { return kWhole ? kMaxStateSize : given_size_; }
+  __device__ __forceinline__ bool holds(int v) const { return kWhole || column_of(v) < given_size_; }
 
   __device__ __forceinline__ void fill(float value) {
 #pragma unroll
@@ -79,20 +78,20 @@ struct Tile {
 
   // block_offset: of the block's first row, in elements.
   template <Dtype kState>
-  __device__ __forceinline__ void load(const void* state, std::int64_t block_offset, Loaded<kState>& to) const {
-    const std::int64_t first = block_offset + block_row * state_size + column_of(0);
+  __device__ __forceinline__ void load(const void* state, std::int64_t block_offset, Stored<kState>& to) const {
+    const std::int64_t first = block_offset + block_row * state_size() + column_of(0);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
         to[r][v] = {};
-        if (active && holds(v)) to[r][v].load(state, first + r * state_size + v * 4 * kLanes);
+        if (active && holds(v)) to[r][v].load(state, first + r * state_size() + v * 4 * kLanes);
       }
     }
   }
 
   template <Dtype kState>
-  __device__ __forceinline__ void unpack(const Loaded<kState>& from) {
+  __device__ __forceinline__ void unpack(const Stored<kState>& from) {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
 #pragma unroll
@@ -100,30 +99,26 @@ struct Tile {
     }
   }
 
+  // What a store would write; adds to `counts` where counting.
   template <Dtype kState>
-  __device__ __forceinline__ void store(void* state, std::int64_t block_offset, bool saturate) const {
-    const std::int64_t first = block_offset + block_row * state_size + column_of(0);
+  __device__ __forceinline__ void pack(bool saturate, bool counting, ThreadCounts& counts, Stored<kState>& to) {
+    if (counting) count_stores<kState>(saturate, counts);
+    if (kState != Dtype::float32 && saturate) saturate_all<kState>();
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
 #pragma unroll
-      for (int v = 0; v < kVectors; ++v) {
-        if (active && holds(v)) {
-          store4<kState>(state, first + r * state_size + v * 4 * kLanes, s[r][v], saturate);
-        }
-      }
+      for (int v = 0; v < kVectors; ++v) to[r][v].pack(s[r][v]);
     }
   }
 
-  // What storing and loading again would make of it; adds to `counts` where counting.
   template <Dtype kState>
-  __device__ __forceinline__ void round(bool saturate, bool counting, ThreadCounts& counts) {
-    if (counting) count_stores<kState>(saturate, counts);
+  __device__ __forceinline__ void store(void* state, std::int64_t block_offset, const Stored<kState>& from) const {
+    const std::int64_t first = block_offset + block_row * state_size() + column_of(0);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) s[r][v][i] = rounded<kState>(s[r][v][i], saturate);
+        if (active && holds(v)) from[r][v].store(state, first + r * state_size() + v * 4 * kLanes);
       }
     }
   }
@@ -194,6 +189,18 @@ struct Tile {
 
  private:
   template <Dtype kState>
+  __device__ __forceinline__ void saturate_all() {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) s[r][v][i] = saturated<kState>(s[r][v][i]);
+      }
+    }
+  }
+
+  template <Dtype kState>
   __device__ __forceinline__ void count_stores(bool saturate, ThreadCounts& counts) const {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
@@ -205,11 +212,15 @@ struct Tile {
       }
     }
   }
+
+  int given_size_;
 };
 
-using Tile64 = Tile<16, 1, 4>;
-using Tile128 = Tile<32, 1, 8>;
-using Tile256 = Tile<32, 2, 4>;
+template <bool kWhole>
+using Tile64 = Tile<16, 1, 4, kWhole>;
+template <bool kWhole>
+using Tile128 = Tile<32, 1, 8, kWhole>;
+using Tile256 = Tile<32, 2, 4, false>;
 
 // B_j · C for two consecutive rows j of a matrix with the tile's columns, by one warp in the tile's order of sums:
 // lanes 0..15 get the first row's sum, lanes 16..31 the second's. `load(row, v, to)` gives this lane's four columns.

@@ -135,6 +135,42 @@ TEST_P(Mamba2Bits, BatchSizeRowOrderAndSlotMapChangeNothing) {
   }
 }
 
+// Batches large enough for a GPU to give a block several heads, rows at all ring positions, against sequences alone.
+TEST_P(Mamba2Bits, LargeBatchesEqualSmallOnes) {
+  const std::int64_t sequences = 66;
+  int turn = 0;
+  for (const mamba2::Shape& shape : std::vector<mamba2::Shape>{{64, 4, 16, 24}, {64, 8, 8, 64}, {64, 2, 24, 128}, {64, 4, 8, 200}}) {
+    const Mamba2Problem problem = random_problem(shape, sequences, 12, Dtype::bfloat16, 12);
+    for (const Dtype state : {Dtype::float32, Dtype::bfloat16, Dtype::float16}) {
+      for (const Dtype ring : {Dtype::float32, Dtype::bfloat16}) {
+        if (!full_sweep() && (++turn % 4) != 0) continue;
+        const Mamba2Arm arm{true, {5, mamba2::Route::output_only, mamba2::Flush::summed, ring}, {state, Overflow::infinity}};
+        SCOPED_TRACE(arm_name(arm));
+        Mamba2Decoder together(GetParam(), problem, arm, sequences);
+        const auto lead = [](std::int64_t sequence) { return sequence % 5; };
+        for (std::int64_t s = 0; s < sequences; ++s) {
+          if (lead(s) > 0) together.feed({{static_cast<std::int32_t>(s), s, 0}}, lead(s));
+        }
+        std::vector<Bytes> y;
+        for (std::int64_t t = 0; t < 7; ++t) {
+          std::vector<FeedRow> rows;
+          for (std::int64_t s = 0; s < sequences; ++s) rows.push_back({static_cast<std::int32_t>(s), s, lead(s) + t});
+          y.push_back(together.feed(rows, 1));
+        }
+        for (const std::int64_t s : {0, 1, 33, 64, 65}) {
+          Mamba2Decoder alone(GetParam(), problem, arm, 1);
+          if (lead(s) > 0) alone.feed({{0, s, 0}}, lead(s));
+          for (std::int64_t t = 0; t < 7; ++t) {
+            ASSERT_EQ(alone.feed({{0, s, lead(s) + t}}, 1), token_bits(problem, y[static_cast<std::size_t>(t)], 1, s, 0))
+                << "sequence " << s << " token " << t;
+          }
+          ASSERT_EQ(alone.slot_bits(0), together.slot_bits(s)) << "sequence " << s;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Mamba2Bits, TwoIdenticalArmsAreEqual) {
   Mamba2Problem problem = random_problem({4, 1, 40, 72}, 3, 50, Dtype::float16, 6);
   problem.y_dtype = Dtype::bfloat16;
