@@ -18,7 +18,9 @@ __device__ __forceinline__ float decode_float16(std::uint32_t bits) {
 __device__ __forceinline__ std::uint32_t encode_bfloat16(float value) {
   return __bfloat16_as_ushort(__float2bfloat16_rn(value));
 }
-__device__ __forceinline__ std::uint32_t encode_float16(float value) { return __half_as_ushort(__float2half_rn(value)); }
+__device__ __forceinline__ std::uint32_t encode_float16(float value) {
+  return __half_as_ushort(__float2half_rn(value));
+}
 
 template <Dtype kDtype>
 __device__ __forceinline__ constexpr float max_finite() {

@@ -26,7 +26,9 @@ inline float max_finite(Dtype dtype) {
 
 inline float min_normal(Dtype dtype) { return dtype == Dtype::float16 ? kMinNormalFloat16 : kMinNormalFloat32; }
 
-inline float decode_bfloat16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U); }
+inline float decode_bfloat16(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
+}
 
 inline float decode_float16(std::uint16_t bits) {
   const std::uint32_t sign = (bits & 0x8000U) << 16U;

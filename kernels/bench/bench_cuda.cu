@@ -107,8 +107,8 @@ class CudaDevice : public BenchDevice {
     const auto* values = static_cast<const uint4*>(allocate(kBytes));
     auto* sink = static_cast<unsigned*>(allocate(sizeof(unsigned)));
     const unsigned blocks = 8U * static_cast<unsigned>(properties_.multiProcessorCount);
-    const Timing timing = time(
-        [&] { read_kernel<<<blocks, 256, 0, stream_>>>(values, kBytes / sizeof(uint4), sink); }, 10);
+    const Timing timing =
+        time([&] { read_kernel<<<blocks, 256, 0, stream_>>>(values, kBytes / sizeof(uint4), sink); }, 10);
     free_all();
     return static_cast<double>(kBytes) / timing.median * 1e6;
   }

@@ -24,7 +24,8 @@ class BenchDevice {
 
   virtual std::string name() const = 0;
   virtual Device device() const = 0;  // to hand to the kernels
-  // Zeroed memory that lives as long as this object or until release(). Throws std::runtime_error when there is none left.
+  // Zeroed memory that lives as long as this object or until release(). Throws std::runtime_error when there is none
+  // left.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release() = 0;  // frees all of it
   virtual void upload(void* to, const void* from, std::size_t bytes) = 0;

@@ -1,11 +1,11 @@
-// replayeval_kernel_bench: time of one Mamba-2 decode step, exact against replay, replay over whole ring cycles with their
-// flush. State and ring buffers are rotated so that no step finds its state in a cache.
+// replayeval_kernel_bench: time of one Mamba-2 decode step, exact against replay, replay over whole ring cycles with
+// their flush. State and ring buffers are rotated so that no step finds its state in a cache.
 #include "kernels/bench/bench_device.h"
 #include "kernels/mamba2/mamba2.h"
 #include "kernels/storage_scalar.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -68,14 +68,15 @@ class Case {
     Row row{batch_, state_dtype_, {}, {}, exact_bytes(), replay_bytes()};
     const mamba2::Block block{batch_, 1, nullptr};
     const auto per_step = [](Timing t, double steps) { return Timing{t.median / steps, t.min / steps, t.max / steps}; };
-    row.exact = per_step(device_.time(
-                             [&] {
-                               for (std::size_t i = 0; i < copies_; ++i) {
-                                 mamba2::exact(device_.device(), options_.shape, block, in_, parameters_, state(i), out_);
-                               }
-                             },
-                             repeats),
-                         static_cast<double>(copies_));
+    row.exact =
+        per_step(device_.time(
+                     [&] {
+                       for (std::size_t i = 0; i < copies_; ++i) {
+                         mamba2::exact(device_.device(), options_.shape, block, in_, parameters_, state(i), out_);
+                       }
+                     },
+                     repeats),
+                 static_cast<double>(copies_));
     row.replay = per_step(device_.time([&] { ring_cycle(block); }, repeats),
                           static_cast<double>(copies_) * static_cast<double>(form_.buffer_len));
     return row;
@@ -118,7 +119,8 @@ class Case {
     std::mt19937 random(1);
     std::normal_distribution<float> standard;
     values.resize(kPatternFloats * dtype_size(dtype));
-    for (std::size_t i = 0; i < kPatternFloats; ++i) storage::store(values.data(), i, standard(random), {dtype, Overflow::infinity});
+    for (std::size_t i = 0; i < kPatternFloats; ++i)
+      storage::store(values.data(), i, standard(random), {dtype, Overflow::infinity});
     return values;
   }
 
@@ -126,8 +128,15 @@ class Case {
     const mamba2::Shape& s = options_.shape;
     const std::int64_t x_width = s.num_heads * s.head_dim;
     const std::int64_t B_width = s.num_groups * s.state_size;
-    in_ = {normal(x_width, Dtype::bfloat16), normal(B_width, Dtype::bfloat16), normal(B_width, Dtype::bfloat16),
-           normal(s.num_heads, Dtype::bfloat16), x_width, B_width, B_width, s.num_heads, Dtype::bfloat16};
+    in_ = {normal(x_width, Dtype::bfloat16),
+           normal(B_width, Dtype::bfloat16),
+           normal(B_width, Dtype::bfloat16),
+           normal(s.num_heads, Dtype::bfloat16),
+           x_width,
+           B_width,
+           B_width,
+           s.num_heads,
+           Dtype::bfloat16};
     out_ = {device_.allocate(bytes_of(x_width, Dtype::bfloat16)), x_width, Dtype::bfloat16};
     std::mt19937 random(2);
     std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
@@ -150,7 +159,9 @@ class Case {
     }
   }
 
-  mamba2::State state(std::size_t copy) const { return {states_[copy], {state_dtype_, Overflow::infinity}, batch_, nullptr}; }
+  mamba2::State state(std::size_t copy) const {
+    return {states_[copy], {state_dtype_, Overflow::infinity}, batch_, nullptr};
+  }
 
   double state_bytes() const {
     const mamba2::Shape& s = options_.shape;
@@ -166,9 +177,9 @@ class Case {
   double replay_bytes() const {
     const mamba2::Shape& s = options_.shape;
     const auto L = static_cast<double>(form_.buffer_len);
-    const double entry = static_cast<double>(
-        bytes_of(s.num_heads * s.head_dim + s.num_groups * s.state_size, form_.ring_dtype) +
-        bytes_of(s.num_heads, Dtype::float32));
+    const double entry =
+        static_cast<double>(bytes_of(s.num_heads * s.head_dim + s.num_groups * s.state_size, form_.ring_dtype) +
+                            bytes_of(s.num_heads, Dtype::float32));
     return state_bytes() * (1.0 + 1.0 / L) + entry * ((L - 1.0) / 2.0 + (L - 1.0) / L) + token_bytes();
   }
 

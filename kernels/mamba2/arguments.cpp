@@ -49,9 +49,9 @@ class Door {
 };
 
 void check_multiple(const Door& door, std::int64_t given, std::int64_t most, const char* name) {
-  door.expect(given >= 8 && given <= most && given % 8 == 0,
-              std::string(name) + " is " + std::to_string(given) + "; allowed: multiples of 8 from 8 to " +
-                  std::to_string(most));
+  door.expect(given >= 8 && given <= most && given % 8 == 0, std::string(name) + " is " + std::to_string(given) +
+                                                                 "; allowed: multiples of 8 from 8 to " +
+                                                                 std::to_string(most));
 }
 
 void check_shape(const Door& door, const Shape& shape) {
@@ -72,8 +72,10 @@ void check_block(const Door& door, const Block& block) {
 void check_slots(const Door& door, const Device& device, const Block& block, std::int64_t slots) {
   door.expect(slots >= 1, "slots is " + std::to_string(slots) + "; at least 1 is needed");
   if (block.slots == nullptr) {
-    door.expect(block.batch <= slots, "batch " + std::to_string(block.batch) + " without a slot map needs as many slots, "
-                                      "there are " + std::to_string(slots));
+    door.expect(block.batch <= slots, "batch " + std::to_string(block.batch) +
+                                          " without a slot map needs as many slots, "
+                                          "there are " +
+                                          std::to_string(slots));
     return;
   }
   if (device.kind != DeviceKind::cpu) return;
@@ -232,9 +234,9 @@ void check_gated_norm(const GatedNorm& norm) {
   const Door door("gated_norm");
   door.expect(norm.rows >= 1, "rows is " + std::to_string(norm.rows) + "; at least 1 is needed");
   door.expect(norm.group_size >= 1, "group_size is " + std::to_string(norm.group_size) + "; at least 1 is needed");
-  door.expect(norm.width >= 1 && norm.width % norm.group_size == 0,
-              "width " + std::to_string(norm.width) + " must be a multiple of group_size, which is " +
-                  std::to_string(norm.group_size));
+  door.expect(norm.width >= 1 && norm.width % norm.group_size == 0, "width " + std::to_string(norm.width) +
+                                                                        " must be a multiple of group_size, which is " +
+                                                                        std::to_string(norm.group_size));
   door.expect(norm.eps >= 0.0F && std::isfinite(norm.eps), "eps is " + std::to_string(norm.eps) + "; needed: eps >= 0");
   door.present(norm.weight, "weight");
   door.present(norm.y, "y");

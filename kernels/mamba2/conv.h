@@ -10,16 +10,16 @@ namespace replayeval::mamba2 {
 
 struct Conv {
   std::int64_t channels = 0;
-  std::int64_t conv_kernel = 4;     // 2..8
-  const float* weight = nullptr;    // [channels, conv_kernel]
-  const float* bias = nullptr;      // [channels] or null
-  const void* in = nullptr;         // [batch * tokens, channels], row stride in_stride
+  std::int64_t conv_kernel = 4;   // 2..8
+  const float* weight = nullptr;  // [channels, conv_kernel]
+  const float* bias = nullptr;    // [channels] or null
+  const void* in = nullptr;       // [batch * tokens, channels], row stride in_stride
   std::int64_t in_stride = 0;
-  void* out = nullptr;              // [batch * tokens, channels], row stride out_stride; must not overlap in
+  void* out = nullptr;  // [batch * tokens, channels], row stride out_stride; must not overlap in
   std::int64_t out_stride = 0;
-  void* state = nullptr;            // [slots, channels, conv_kernel - 1]: the last inputs, oldest first
+  void* state = nullptr;  // [slots, channels, conv_kernel - 1]: the last inputs, oldest first
   std::int64_t slots = 0;
-  Dtype dtype = Dtype::float32;     // of in, out and state
+  Dtype dtype = Dtype::float32;  // of in, out and state
 };
 
 void causal_conv(const Device&, const Block&, const Conv&);

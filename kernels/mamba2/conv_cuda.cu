@@ -77,7 +77,8 @@ __global__ void move_window_kernel(const __grid_constant__ ConvArguments a, std:
 unsigned blocks_for(std::int64_t elements) {
   const std::int64_t blocks = (elements + kThreads - 1) / kThreads;
   if (blocks > std::numeric_limits<int>::max()) {
-    throw std::invalid_argument("mamba2::causal_conv: " + std::to_string(elements) + " elements are too many for a call");
+    throw std::invalid_argument("mamba2::causal_conv: " + std::to_string(elements) +
+                                " elements are too many for a call");
   }
   return static_cast<unsigned>(blocks);
 }

@@ -53,8 +53,8 @@ void exact_rows(const ExactCall& call, const Head& h, const TokenTile& tile, std
                 float* rows, StorageCounts* counts) {
   for (std::int64_t i = 0; i < tokens; ++i) {
     const auto t = static_cast<std::size_t>(i);
-    const Entries token{1, h.head_dim, h.state_size, tile.x + t * h.head_dim, tile.B + t * h.state_size,
-                        &tile.weights[t]};
+    const Entries token{
+        1, h.head_dim, h.state_size, tile.x + t * h.head_dim, tile.B + t * h.state_size, &tile.weights[t]};
     state_rows_as<true>(token, p, rows, tile.C + t * h.state_size, rows, tile.y + t * h.head_dim + p);
     round_in_place(call.state.storage, rows, kRows * h.state_size, counts);
   }

@@ -1,5 +1,5 @@
-// The exact executor on the GPU: a block holds some rows of one head's state in registers for the whole block of tokens,
-// rounded after every token.
+// The exact executor on the GPU: a block holds some rows of one head's state in registers for the whole block of
+// tokens, rounded after every token.
 #include "kernels/mamba2/backends.h"
 #include "kernels/mamba2/token_cuda.cuh"
 

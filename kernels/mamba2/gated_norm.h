@@ -9,18 +9,18 @@ namespace replayeval::mamba2 {
 
 struct GatedNorm {
   std::int64_t rows = 0;
-  std::int64_t width = 0;           // a multiple of group_size
+  std::int64_t width = 0;  // a multiple of group_size
   std::int64_t group_size = 0;
   float eps = 1e-5F;
-  const float* weight = nullptr;    // [width]
-  const void* y = nullptr;          // [rows, width], y_dtype
+  const float* weight = nullptr;  // [width]
+  const void* y = nullptr;        // [rows, width], y_dtype
   std::int64_t y_stride = 0;
   Dtype y_dtype = Dtype::float32;
-  const void* z = nullptr;          // [rows, width], dtype
+  const void* z = nullptr;  // [rows, width], dtype
   std::int64_t z_stride = 0;
-  void* out = nullptr;              // [rows, width], dtype
+  void* out = nullptr;  // [rows, width], dtype
   std::int64_t out_stride = 0;
-  Dtype dtype = Dtype::float32;     // of z and out
+  Dtype dtype = Dtype::float32;  // of z and out
 };
 
 void gated_norm(const Device&, const GatedNorm&);

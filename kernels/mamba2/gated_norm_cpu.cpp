@@ -33,7 +33,8 @@ void gated_norm_group(const mamba2::GatedNorm& norm, std::int64_t row, std::int6
   widen(norm.dtype, norm.z, row * norm.z_stride + first, size, gate);
   std::copy_n(norm.weight + first, size, weight);
 
-  for (std::size_t i = 0; i < rounded_up; i += kChunk) mul(Chunk::load(h + i), silu(Chunk::load(gate + i))).store(h + i);
+  for (std::size_t i = 0; i < rounded_up; i += kChunk)
+    mul(Chunk::load(h + i), silu(Chunk::load(gate + i))).store(h + i);
   const float mean_square = dot(h, h, rounded_up) / static_cast<float>(size);
   const Chunk inverse = Chunk::all(1.0F / std::sqrt(mean_square + norm.eps));
   for (std::size_t i = 0; i < rounded_up; i += kChunk) {

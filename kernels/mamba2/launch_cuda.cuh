@@ -35,7 +35,8 @@ struct HeadCut {
   int first_batch_row = 0;
 };
 
-// x: the tiles and heads of a group, so that blocks that share B and C run side by side; y: groups; z: rows of the batch.
+// x: the tiles and heads of a group, so that blocks that share B and C run side by side; y: groups; z: rows of the
+// batch.
 struct HeadGrid {
   HeadCut cut;
   dim3 blocks;
@@ -72,7 +73,8 @@ void for_batch(HeadGrid grid, std::int64_t batch, const Launch& launch) {
   }
 }
 
-// Calls `launch` with the tile type for a state size and the state's dtype, as launch.template operator()<Tile, kState>().
+// Calls `launch` with the tile type for a state size and the state's dtype, as launch.template operator()<Tile,
+// kState>().
 template <class Launch>
 void with_tile(const Shape& shape, Dtype state, const Launch& launch) {
   const auto with_dtype = [&]<class T>() {
@@ -128,7 +130,8 @@ struct BlockHead {
     BlockHead other = *this;
     other.head += k;
     other.leads_group = leads_group && k == 0;
-    other.state_offset += static_cast<std::int64_t>(k) * static_cast<int>(shape.head_dim) * static_cast<int>(shape.state_size);
+    other.state_offset +=
+        static_cast<std::int64_t>(k) * static_cast<int>(shape.head_dim) * static_cast<int>(shape.state_size);
     return other;
   }
 

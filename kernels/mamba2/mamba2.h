@@ -12,6 +12,10 @@
 // All functions are asynchronous on device.stream for CUDA. Arguments are checked at the door: a bad one throws
 // std::invalid_argument with a message that says what was given and what is allowed. A CUDA failure throws
 // std::runtime_error.
+//
+// The state, the ring's x and B and state_out are aligned to 16 bytes; inputs and y need no more than their element. Slot
+// numbers and cursors that lie in GPU memory cannot be checked at the door: there, one out of range makes its row's y NaN
+// and touches no cache.
 #pragma once
 
 #include "kernels/types.h"
@@ -31,26 +35,26 @@ enum class Route : std::uint8_t { output_only, state_and_output };
 enum class Flush : std::uint8_t { summed, sequential };
 
 struct ReplayForm {
-  std::int64_t buffer_len = 16;        // 1..64
-  Route route = Route::output_only;    // how y is computed between flushes; a flush takes the state route
-  Flush flush = Flush::summed;         // how S_w is built wherever the state route is used
-  Dtype ring_dtype = Dtype::float32;   // x and B in the ring: float32 or bfloat16; dt is float32 always
+  std::int64_t buffer_len = 16;       // 1..64
+  Route route = Route::output_only;   // how y is computed between flushes; a flush takes the state route
+  Flush flush = Flush::summed;        // how S_w is built wherever the state route is used
+  Dtype ring_dtype = Dtype::float32;  // x and B in the ring: float32 or bfloat16; dt is float32 always
 };
 
 // Which sequences and how many tokens each. Row b of the inputs belongs to slot slots[b] of the caches; null means
 // slot b. A negative slot marks a padded row: its y becomes zero and no cache is touched. Slots must be distinct.
 struct Block {
   std::int64_t batch = 0;
-  std::int64_t tokens = 0;               // per sequence
-  const std::int32_t* slots = nullptr;   // [batch], on the call's device
+  std::int64_t tokens = 0;              // per sequence
+  const std::int32_t* slots = nullptr;  // [batch], on the call's device
 };
 
 // Row r = b * tokens + t starts at pointer + r * stride (in elements); inside a row the layout is dense.
 struct Inputs {
-  const void* x = nullptr;    // [batch * tokens, num_heads, head_dim]
-  const void* B = nullptr;    // [batch * tokens, num_groups, state_size]
-  const void* C = nullptr;    // [batch * tokens, num_groups, state_size]
-  const void* dt = nullptr;   // [batch * tokens, num_heads], before bias and softplus
+  const void* x = nullptr;   // [batch * tokens, num_heads, head_dim]
+  const void* B = nullptr;   // [batch * tokens, num_groups, state_size]
+  const void* C = nullptr;   // [batch * tokens, num_groups, state_size]
+  const void* dt = nullptr;  // [batch * tokens, num_heads], before bias and softplus
   std::int64_t x_stride = 0, B_stride = 0, C_stride = 0, dt_stride = 0;
   Dtype dtype = Dtype::float32;  // of all four
 };
@@ -64,23 +68,23 @@ struct Parameters {
 };
 
 struct State {
-  void* data = nullptr;              // [slots, num_heads, head_dim, state_size], storage.dtype
+  void* data = nullptr;  // [slots, num_heads, head_dim, state_size], storage.dtype
   Storage storage;
   std::int64_t slots = 0;
-  StorageCounts* counts = nullptr;   // optional, on the call's device
+  StorageCounts* counts = nullptr;  // optional, on the call's device
 };
 
 // The last inputs of each slot. `cursor` is the number of tokens since the last flush (0..buffer_len-1); it belongs to
 // the sequence, not to a layer, so it is read here and moved once per model step by advance_cursors().
 struct Ring {
-  void* x = nullptr;                      // [slots, num_heads, buffer_len, head_dim], ring_dtype
-  void* B = nullptr;                      // [slots, num_groups, buffer_len, state_size], ring_dtype
-  float* dt = nullptr;                    // [slots, num_heads, buffer_len], after softplus and clamp
-  const std::int32_t* cursor = nullptr;   // [slots]
+  void* x = nullptr;                     // [slots, num_heads, buffer_len, head_dim], ring_dtype
+  void* B = nullptr;                     // [slots, num_groups, buffer_len, state_size], ring_dtype
+  float* dt = nullptr;                   // [slots, num_heads, buffer_len], after softplus and clamp
+  const std::int32_t* cursor = nullptr;  // [slots]
 };
 
 struct Output {
-  void* y = nullptr;   // [batch * tokens, num_heads, head_dim]
+  void* y = nullptr;  // [batch * tokens, num_heads, head_dim]
   std::int64_t y_stride = 0;
   Dtype dtype = Dtype::float32;
 };
@@ -89,15 +93,15 @@ struct Output {
 void exact(const Device&, const Shape&, const Block&, const Inputs&, const Parameters&, const State&, const Output&);
 
 // Appends each token to the ring; writes the state only when the ring is full. The current token enters unrounded.
-void replay(const Device&, const Shape&, const ReplayForm&, const Block&, const Inputs&, const Parameters&, const State&,
-            const Ring&, const Output&);
+void replay(const Device&, const Shape&, const ReplayForm&, const Block&, const Inputs&, const Parameters&,
+            const State&, const Ring&, const Output&);
 
 // cursor[slot] = (cursor[slot] + tokens) % buffer_len for the block's rows.
 void advance_cursors(const Device&, const Block&, std::int64_t buffer_len, std::int32_t* cursor);
 
 // The state that checkpoint and ring stand for, unrounded, by the arm's own flush form.
 // state_out: [batch, num_heads, head_dim, state_size] float32 on the call's device; a padded row's part becomes zero.
-void reconstruct(const Device&, const Shape&, const ReplayForm&, const Block&, const Parameters&, const State&, const Ring&,
-                 float* state_out);
+void reconstruct(const Device&, const Shape&, const ReplayForm&, const Block&, const Parameters&, const State&,
+                 const Ring&, float* state_out);
 
 }  // namespace replayeval::mamba2

@@ -1,5 +1,5 @@
-// The replay executor over a block of tokens: the checkpoint in registers, the ring in shared memory, each rounded where
-// a chain of single steps would store it. Also the single step where that takes the state route.
+// The replay executor over a block of tokens: the checkpoint in registers, the ring in shared memory, each rounded
+// where a chain of single steps would store it. Also the single step where that takes the state route.
 #pragma once
 
 #include "kernels/mamba2/replay_arguments_cuda.cuh"
@@ -65,8 +65,8 @@ __device__ __forceinline__ void shared_dots(const SharedRing& ring, int count, i
   }
 }
 
-// S_w C by the state route. On a flush the tile becomes S_w, rounded; otherwise it stays the checkpoint, unless kInPlace
-// says that nobody reads it again.
+// S_w C by the state route. On a flush the tile becomes S_w, rounded; otherwise it stays the checkpoint, unless
+// kInPlace says that nobody reads it again.
 template <class T, Dtype kState, bool kInPlace>
 __device__ __forceinline__ float dot_by_state(const ReplayArguments& a, T& tile, const SharedRing& ring, int count,
                                               bool flush, ThreadCounts& counts) {
@@ -89,9 +89,9 @@ __device__ __forceinline__ float dot_by_state(const ReplayArguments& a, T& tile,
   return sum;
 }
 
-// What the compiler may count on: nothing; that the checkpoint is not read again after the state route's product (as in a
-// single step, or by the output_only route, where only a flush takes the state route); or that this is a single step that
-// flushes.
+// What the compiler may count on: nothing; that the checkpoint is not read again after the state route's product (as in
+// a single step, or by the output_only route, where only a flush takes the state route); or that this is a single step
+// that flushes.
 enum class Known { nothing, in_place, one_flush };
 
 // One token, put at `position`, down to its y.

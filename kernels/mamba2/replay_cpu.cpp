@@ -96,7 +96,8 @@ void load_ring(const mamba2::Shape& shape, const mamba2::ReplayForm& form, const
 }
 
 // y by the state route; on a flush the new state replaces the checkpoint, rounded after y is computed.
-void step_by_state(const ReplayCall& call, const Entries& entries, bool flush, LocalRing& local, StorageCounts* counts) {
+void step_by_state(const ReplayCall& call, const Entries& entries, bool flush, LocalRing& local,
+                   StorageCounts* counts) {
   for (std::size_t p = 0; p < entries.head_dim; p += kRows) {
     float* rows = local.state + p * entries.state_size;
     state_rows(call.form.flush, entries, p, rows, local.C, flush ? rows : nullptr, local.y + p);
@@ -246,10 +247,9 @@ void reconstruct(const Shape& shape, const ReplayForm& form, const Block& block,
                  const State& state, const Ring& ring, float* state_out) {
   const ReconstructCall call{shape, form, block, parameters, state, ring, state_out};
   const auto run_head = HWY_DYNAMIC_DISPATCH(reconstruct_head);
-  for_each_head(block.batch, shape.num_heads, replay_scratch_floats(shape, form), nullptr,
-                [&](std::int64_t row, std::int64_t head, float* scratch, StorageCounts*) {
-                  run_head(call, row, head, scratch);
-                });
+  for_each_head(
+      block.batch, shape.num_heads, replay_scratch_floats(shape, form), nullptr,
+      [&](std::int64_t row, std::int64_t head, float* scratch, StorageCounts*) { run_head(call, row, head, scratch); });
 }
 
 void advance_cursors(const Block& block, std::int64_t buffer_len, std::int32_t* cursor) {

@@ -31,7 +31,8 @@ __global__ void __launch_bounds__(32 * kMaxWarps, 2) replay_kernel(const __grid_
 
 // One token by the output_only route.
 template <class T, Dtype kState, int kHeads>
-__global__ void __launch_bounds__(32 * kMaxWarps, T::kVectors == 1 ? 4 : 2) replay_step_kernel(const __grid_constant__ ReplayArguments a) {
+__global__ void __launch_bounds__(32 * kMaxWarps, T::kVectors == 1 ? 4 : 2)
+    replay_step_kernel(const __grid_constant__ ReplayArguments a) {
   extern __shared__ __align__(16) float memory[];
   const BlockHead h(a.shape, a.block, a.cut);
   const int cursor = cursor_or_fill(a, h);
@@ -101,8 +102,7 @@ void launch_step(cudaStream_t stream, HeadGrid grid, ReplayArguments arguments) 
   if (takes_heads_together(grid, arguments.form, arguments.shape, arguments.block.batch)) {
     grid.blocks.x /= kHeadsTogether;
     arguments.cut.heads_per_block = kHeadsTogether;
-    const std::size_t shared =
-        std::max(for_flush, step_bytes(arguments.form, kHeadsTogether, grid.cut.rows_per_block));
+    const std::size_t shared = std::max(for_flush, step_bytes(arguments.form, kHeadsTogether, grid.cut.rows_per_block));
     launch(replay_step_kernel<T, kState, kHeadsTogether>, stream, grid, shared, arguments);
   } else {
     launch(replay_step_kernel<T, kState, 1>, stream, grid, for_flush, arguments);

@@ -1,6 +1,7 @@
-// One output_only step between flushes, the case that speed hangs on: the checkpoint is read and nothing but the new ring
-// entry is written. A block takes kHeads heads of a group, which share B, C and their products. Loads are under way before
-// the first is waited for, and B never passes through shared memory. The bits are those of replay_block_cuda.cuh.
+// One output_only step between flushes, the case that speed hangs on: the checkpoint is read and nothing but the new
+// ring entry is written. A block takes kHeads heads of a group, which share B, C and their products. Loads are under
+// way before the first is waited for, and B never passes through shared memory. The bits are those of
+// replay_block_cuda.cuh.
 #pragma once
 
 #include "kernels/mamba2/replay_block_cuda.cuh"

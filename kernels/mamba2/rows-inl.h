@@ -48,7 +48,8 @@ HWY_INLINE void apply_entries(const Entries& e, const float (*factor)[mamba2::kM
 // S = the state after all entries, for rows p..p+3; y[r] = S[p + r, :] · C where C is not null; S goes to `out` where
 // that is not null (it may be `state`). state and out: [kRows, state_size].
 template <bool kSequential>
-HWY_INLINE void state_rows_as(const Entries& e, std::size_t p, const float* state, const float* C, float* out, float* y) {
+HWY_INLINE void state_rows_as(const Entries& e, std::size_t p, const float* state, const float* C, float* out,
+                              float* y) {
   float factor[kRows][mamba2::kMaxBufferLen];
   for (std::size_t r = 0; r < kRows; ++r) {
     for (std::size_t j = 0; j < e.count; ++j) factor[r][j] = e.weights->weight[j] * e.x[j * e.head_dim + p + r];

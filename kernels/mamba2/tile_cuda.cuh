@@ -1,10 +1,10 @@
 // A tile of one head's state in a block's registers, and the one place where the CUDA kernels' state arithmetic is
 // written.
 //
-// kLanes lanes of a warp share a row: lane i holds the columns 4i..4i+3, and with kVectors 2 also 4 kLanes further on. A
-// lane holds kRows rows. A sum over a row adds a lane's columns in ascending order, then the lanes pairwise from far to
-// near. Only state_size chooses the layout, so the order of a sum depends on the shape alone. How many warps a block has
-// is free: it moves rows between blocks, never changes how one is summed.
+// kLanes lanes of a warp share a row: lane i holds the columns 4i..4i+3, and with kVectors 2 also 4 kLanes further on.
+// A lane holds kRows rows. A sum over a row adds a lane's columns in ascending order, then the lanes pairwise from far
+// to near. Only state_size chooses the layout, so the order of a sum depends on the shape alone. How many warps a block
+// has is free: it moves rows between blocks, never changes how one is summed.
 #pragma once
 
 #include "kernels/mamba2/mamba2.h"
@@ -16,9 +16,9 @@ namespace replayeval::mamba2::cuda {
 
 using namespace replayeval::cuda;
 
-// Sums each of kRows values over kLanes lanes. While rows are left to give away, a lane keeps half of its rows and hands
-// the other half to its partner, so that eight sums take 9 exchanges instead of 40. Lane i of a row's lanes gets the sum of
-// row i / (kLanes / kRows). All lanes of the warp take part.
+// Sums each of kRows values over kLanes lanes. While rows are left to give away, a lane keeps half of its rows and
+// hands the other half to its partner, so that eight sums take 9 exchanges instead of 40. Lane i of a row's lanes gets
+// the sum of row i / (kLanes / kRows). All lanes of the warp take part.
 template <int kLanes, int kRows>
 __device__ __forceinline__ float fold(float (&sum)[kRows]) {
   int distance = kLanes / 2;

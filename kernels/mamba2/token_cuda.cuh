@@ -13,21 +13,37 @@ class TokenOperands {
   __device__ __forceinline__ void load(const Shape& shape, const Inputs& in, const BlockHead& h, std::int64_t token) {
     const auto N = static_cast<int>(shape.state_size);
     switch (part()) {
-      case Part::B: load_row(in.B, token * in.B_stride + h.group * N, in.dtype, N); break;
-      case Part::C: load_row(in.C, token * in.C_stride + h.group * N, in.dtype, N); break;
-      case Part::x: load_row(in.x, h.x_offset(shape, token, in.x_stride), in.dtype, h.rows); break;
-      case Part::dt: values_[0][0] = load_element(in.dt, token * in.dt_stride + h.head, in.dtype); break;
-      default: break;
+      case Part::B:
+        load_row(in.B, token * in.B_stride + h.group * N, in.dtype, N);
+        break;
+      case Part::C:
+        load_row(in.C, token * in.C_stride + h.group * N, in.dtype, N);
+        break;
+      case Part::x:
+        load_row(in.x, h.x_offset(shape, token, in.x_stride), in.dtype, h.rows);
+        break;
+      case Part::dt:
+        values_[0][0] = load_element(in.dt, token * in.dt_stride + h.head, in.dtype);
+        break;
+      default:
+        break;
     }
   }
 
   __device__ __forceinline__ void store(const Shape& shape, const BlockHead& h, float* x, float* B, float* C) const {
     const auto N = static_cast<int>(shape.state_size);
     switch (part()) {
-      case Part::B: store_row(B, N); break;
-      case Part::C: store_row(C, N); break;
-      case Part::x: store_row(x, h.rows); break;
-      default: break;
+      case Part::B:
+        store_row(B, N);
+        break;
+      case Part::C:
+        store_row(C, N);
+        break;
+      case Part::x:
+        store_row(x, h.rows);
+        break;
+      default:
+        break;
     }
   }
 

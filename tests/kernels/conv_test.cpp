@@ -51,14 +51,15 @@ class ConvStream {
     DeviceBuffer out(kind_, in.size());
     for (std::int64_t t = 0; t < tokens; ++t) {
       const auto first = p_.in.begin() + (start + t) * p_.channels;
-      in.upload(encode_all({first, first + p_.channels}, p_.dtype), static_cast<std::size_t>((tokens + t) * stride) * size);
+      in.upload(encode_all({first, first + p_.channels}, p_.dtype),
+                static_cast<std::size_t>((tokens + t) * stride) * size);
     }
     const std::vector<std::int32_t> slots = {-1, 2};
     DeviceBuffer slot_map(kind_, 2 * sizeof(std::int32_t));
     slot_map.upload_values(slots);
     mamba2::causal_conv({kind_, nullptr}, {2, tokens, slot_map.data<std::int32_t>()},
-                        {p_.channels, p_.taps, weight_.data<float>(), p_.has_bias ? bias_.data<float>() : nullptr, in.data(),
-                         stride, out.data(), stride, state_.data(), kSlots, p_.dtype});
+                        {p_.channels, p_.taps, weight_.data<float>(), p_.has_bias ? bias_.data<float>() : nullptr,
+                         in.data(), stride, out.data(), stride, state_.data(), kSlots, p_.dtype});
     synchronize(kind_);
     Bytes dense;
     for (std::int64_t t = 0; t < tokens; ++t) {
@@ -99,11 +100,13 @@ TEST_P(CausalConv, MatchesTheReference) {
         const Eigen::MatrixXd weight = matrix(p.weight, channels, taps);
         const Eigen::MatrixXd expected = reference::causal_conv(in, weight, matrix(p.bias, channels, 1).col(0));
         // Float32: the sum of the taps' magnitudes times a few roundings; silu changes at most 1.1 times as much.
-        const Eigen::MatrixXd size = reference::causal_conv(in.cwiseAbs(), weight.cwiseAbs(), matrix(p.bias, channels, 1).col(0).cwiseAbs());
+        const Eigen::MatrixXd size =
+            reference::causal_conv(in.cwiseAbs(), weight.cwiseAbs(), matrix(p.bias, channels, 1).col(0).cwiseAbs());
         const double unit = dtype == Dtype::float32 ? 0x1p-24 : dtype == Dtype::float16 ? 0x1p-11 : 0x1p-8;
         for (std::int64_t t = 0; t < p.tokens; ++t) {
           for (std::int64_t c = 0; c < channels; ++c) {
-            const double allowed = 16 * 0x1p-24 * (size(t, c) + 1.0) + unit * std::fabs(expected(t, c)) * 1.01 + (dtype == Dtype::float16 ? 0x1p-25 : 0.0);
+            const double allowed = 16 * 0x1p-24 * (size(t, c) + 1.0) + unit * std::fabs(expected(t, c)) * 1.01 +
+                                   (dtype == Dtype::float16 ? 0x1p-25 : 0.0);
             ASSERT_NEAR(out[static_cast<std::size_t>(t * channels + c)], expected(t, c), allowed);
           }
         }
@@ -138,7 +141,14 @@ TEST_P(CausalConv, BlocksEqualSingleTokensHoweverCut) {
 
 // Large negative inputs end at zero and infinities and NaN stay in their channel.
 TEST_P(CausalConv, ExtremeInputs) {
-  ConvProblem p{4, 2, 1, Dtype::float32, false, {0, 1, 0, 1, 0, 1, 0, 1}, {0, 0, 0, 0}, {-1000.0F, 1000.0F, std::nanf(""), 90.0F}};
+  ConvProblem p{4,
+                2,
+                1,
+                Dtype::float32,
+                false,
+                {0, 1, 0, 1, 0, 1, 0, 1},
+                {0, 0, 0, 0},
+                {-1000.0F, 1000.0F, std::nanf(""), 90.0F}};
   ConvStream stream(GetParam(), p);
   const std::vector<float> out = decode_all(stream.feed(0, 1), Dtype::float32);
   EXPECT_EQ(out[0], 0.0F);

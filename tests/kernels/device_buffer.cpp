@@ -104,7 +104,8 @@ Bytes DeviceBuffer::download(std::size_t offset, std::size_t bytes) const {
 
 Bytes encode_all(const std::vector<float>& values, Dtype dtype) {
   Bytes bytes(values.size() * dtype_size(dtype));
-  for (std::size_t i = 0; i < values.size(); ++i) storage::store(bytes.data(), i, values[i], {dtype, Overflow::infinity});
+  for (std::size_t i = 0; i < values.size(); ++i)
+    storage::store(bytes.data(), i, values[i], {dtype, Overflow::infinity});
   return bytes;
 }
 

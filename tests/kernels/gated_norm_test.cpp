@@ -15,7 +15,8 @@ struct NormProblem {
   std::vector<float> y, z, weight;
 };
 
-NormProblem random_norm(std::int64_t rows, std::int64_t width, std::int64_t group, Dtype y_dtype, Dtype dtype, unsigned seed) {
+NormProblem random_norm(std::int64_t rows, std::int64_t width, std::int64_t group, Dtype y_dtype, Dtype dtype,
+                        unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
   NormProblem p{rows, width, group, y_dtype, dtype, {}, {}, {}};
@@ -33,7 +34,8 @@ Bytes run(DeviceKind kind, const NormProblem& p, std::int64_t first, std::int64_
     DeviceBuffer buffer(kind, static_cast<std::size_t>(rows * stride) * dtype_size(dtype));
     for (std::int64_t r = 0; r < rows; ++r) {
       const auto start = values.begin() + (first + r) * p.width;
-      buffer.upload(encode_all({start, start + p.width}, dtype), static_cast<std::size_t>(r * stride) * dtype_size(dtype));
+      buffer.upload(encode_all({start, start + p.width}, dtype),
+                    static_cast<std::size_t>(r * stride) * dtype_size(dtype));
     }
     return buffer;
   };
@@ -44,8 +46,8 @@ Bytes run(DeviceKind kind, const NormProblem& p, std::int64_t first, std::int64_
   DeviceBuffer weight(kind, p.weight.size() * sizeof(float));
   weight.upload_values(p.weight);
   DeviceBuffer out(kind, static_cast<std::size_t>(rows * p.width) * dtype_size(p.dtype));
-  mamba2::gated_norm({kind, nullptr}, {rows, p.width, p.group, 1e-5F, weight.data<float>(), y.data(), y_stride, p.y_dtype,
-                                       z.data(), z_stride, out.data(), p.width, p.dtype});
+  mamba2::gated_norm({kind, nullptr}, {rows, p.width, p.group, 1e-5F, weight.data<float>(), y.data(), y_stride,
+                                       p.y_dtype, z.data(), z_stride, out.data(), p.width, p.dtype});
   synchronize(kind);
   return out.download();
 }
@@ -57,7 +59,8 @@ TEST_P(GatedNorm, MatchesFloat64) {
   unsigned seed = 0;
   for (const Dtype dtype : {Dtype::float32, Dtype::bfloat16, Dtype::float16}) {
     for (const Dtype y_dtype : {Dtype::float32, Dtype::bfloat16}) {
-      for (const auto& [width, group] : std::vector<std::pair<std::int64_t, std::int64_t>>{{8, 8}, {30, 10}, {768, 384}, {1000, 1000}, {5, 1}}) {
+      for (const auto& [width, group] :
+           std::vector<std::pair<std::int64_t, std::int64_t>>{{8, 8}, {30, 10}, {768, 384}, {1000, 1000}, {5, 1}}) {
         const NormProblem p = random_norm(3, width, group, y_dtype, dtype, ++seed);
         const std::vector<float> out = decode_all(run(GetParam(), p, 0, 3), dtype);
         const double unit = dtype == Dtype::float32 ? 0.0 : dtype == Dtype::float16 ? 0x1p-11 : 0x1p-8;
@@ -72,8 +75,10 @@ TEST_P(GatedNorm, MatchesFloat64) {
             const double inverse = 1.0 / std::sqrt(squares / static_cast<double>(group) + 1e-5);
             for (std::int64_t i = g; i < g + group; ++i) {
               const double expected = p.weight[static_cast<std::size_t>(i)] * h(i) * inverse;
-              const double allowed = (32 * 0x1p-24 + 1.01 * unit) * std::fabs(expected) + (dtype == Dtype::float16 ? 0x1p-25 : 0x1p-126);
-              ASSERT_NEAR(out[static_cast<std::size_t>(r * width + i)], expected, allowed) << "row " << r << " column " << i;
+              const double allowed =
+                  (32 * 0x1p-24 + 1.01 * unit) * std::fabs(expected) + (dtype == Dtype::float16 ? 0x1p-25 : 0x1p-126);
+              ASSERT_NEAR(out[static_cast<std::size_t>(r * width + i)], expected, allowed)
+                  << "row " << r << " column " << i;
             }
           }
         }

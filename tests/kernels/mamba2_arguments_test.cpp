@@ -86,7 +86,11 @@ TEST(Mamba2Arguments, Blocks) {
   expect_refused([](Call& c) { c.block.tokens = -1; }, "tokens is -1; at least 1 is needed");
   expect_refused([](Call& c) { c.slots[1] = 2; }, "row 1 names slot 2; there are 2");
   expect_refused([](Call& c) { c.slots[1] = 0; }, "row 1 names slot 0, which another row of the block names too");
-  expect_refused([](Call& c) { c.block = {3, 1, nullptr}; }, "batch 3 without a slot map needs as many slots, there are 2");
+  expect_refused(
+      [](Call& c) {
+        c.block = {3, 1, nullptr};
+      },
+      "batch 3 without a slot map needs as many slots, there are 2");
   expect_refused([](Call& c) { c.state.slots = 0; }, "slots is 0; at least 1 is needed");
 }
 
@@ -99,18 +103,23 @@ TEST(Mamba2Arguments, PointersStridesAndTypes) {
   expect_refused([](Call& c) { c.in.dtype = static_cast<Dtype>(9); }, "the inputs' dtype is no known dtype");
   expect_refused([](Call& c) { c.state.storage.dtype = static_cast<Dtype>(9); }, "the state's dtype is no known dtype");
   expect_refused([](Call& c) { c.state.data = c.memory.data<char>() + 4; }, "the state must be aligned to 16 bytes");
-  expect_refused([](Call& c) { c.parameters.dt_max = -1.0F; }, "dt_min is 0.000000 and dt_max -1.000000; needed: 0 <= dt_min <= dt_max");
+  expect_refused([](Call& c) { c.parameters.dt_max = -1.0F; },
+                 "dt_min is 0.000000 and dt_max -1.000000; needed: 0 <= dt_min <= dt_max");
 }
 
 TEST(Mamba2Arguments, RingsAndForms) {
   expect_replay_refused([](Call& c) { c.form.buffer_len = 0; }, "buffer_len is 0; allowed: 1 to 64");
   expect_replay_refused([](Call& c) { c.form.buffer_len = 65; }, "buffer_len is 65; allowed: 1 to 64");
-  expect_replay_refused([](Call& c) { c.form.ring_dtype = Dtype::float16; }, "ring_dtype is float16; allowed: float32, bfloat16");
+  expect_replay_refused([](Call& c) { c.form.ring_dtype = Dtype::float16; },
+                        "ring_dtype is float16; allowed: float32, bfloat16");
   expect_replay_refused([](Call& c) { c.ring.x = nullptr; }, "the ring's x is null");
   expect_replay_refused([](Call& c) { c.ring.cursor = nullptr; }, "the ring's cursor is null");
-  expect_replay_refused([](Call& c) { c.cursor[1] = 4; }, "the cursor of slot 1 is 4; allowed: 0 to buffer_len - 1 = 3");
-  expect_replay_refused([](Call& c) { c.cursor[0] = -1; }, "the cursor of slot 0 is -1; allowed: 0 to buffer_len - 1 = 3");
-  expect_replay_refused([](Call& c) { c.form.route = static_cast<mamba2::Route>(7); }, "route is neither output_only nor state_and_output");
+  expect_replay_refused([](Call& c) { c.cursor[1] = 4; },
+                        "the cursor of slot 1 is 4; allowed: 0 to buffer_len - 1 = 3");
+  expect_replay_refused([](Call& c) { c.cursor[0] = -1; },
+                        "the cursor of slot 0 is -1; allowed: 0 to buffer_len - 1 = 3");
+  expect_replay_refused([](Call& c) { c.form.route = static_cast<mamba2::Route>(7); },
+                        "route is neither output_only nor state_and_output");
   Call call;
   EXPECT_THAT(refusal([&] { mamba2::advance_cursors(call.device, call.block, 65, call.cursor.data()); }),
               HasSubstr("mamba2::advance_cursors: buffer_len is 65; allowed: 1 to 64"));
@@ -137,7 +146,8 @@ TEST(Mamba2Arguments, ConvAndNorm) {
   broken.in_stride = 7;
   EXPECT_THAT(refusal([&] { mamba2::causal_conv(call.device, call.block, broken); }),
               HasSubstr("in_stride is 7, smaller than the row of 8 elements"));
-  const mamba2::GatedNorm norm{2, 24, 10, 1e-5F, memory, memory, 24, Dtype::float32, memory, 24, memory, 24, Dtype::float32};
+  const mamba2::GatedNorm norm{2,      24, 10,     1e-5F, memory,        memory, 24, Dtype::float32,
+                               memory, 24, memory, 24,    Dtype::float32};
   EXPECT_THAT(refusal([&] { mamba2::gated_norm(call.device, norm); }),
               HasSubstr("mamba2::gated_norm: width 24 must be a multiple of group_size, which is 10"));
 }
@@ -150,7 +160,8 @@ TEST(Mamba2Arguments, CudaIsRefusedWhereTheBuildHasNone) {
     call.exact();
     FAIL() << "not refused";
   } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("mamba2::exact: a cuda device was asked for, but this program was built without CUDA"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("mamba2::exact: a cuda device was asked for, but this program was built without CUDA"));
   }
 }
 

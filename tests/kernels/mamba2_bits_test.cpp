@@ -18,7 +18,8 @@ class Mamba2Bits : public OnDevice {};
 REPLAYEVAL_ON_EACH_DEVICE(Mamba2Bits);
 
 // y bits of `tokens` tokens of one sequence, fed to `slot` in calls of `cuts` tokens.
-Bytes feed_in_cuts(const Mamba2Problem& problem, Mamba2Decoder& decoder, FeedRow row, const std::vector<std::int64_t>& cuts) {
+Bytes feed_in_cuts(const Mamba2Problem& problem, Mamba2Decoder& decoder, FeedRow row,
+                   const std::vector<std::int64_t>& cuts) {
   Bytes y;
   for (const std::int64_t tokens : cuts) {
     const Bytes part = decoder.feed({row}, tokens);
@@ -33,8 +34,10 @@ void expect_modes_agree(DeviceKind kind, const Mamba2Problem& problem, const Mam
   SCOPED_TRACE(arm_name(arm));
   const std::int64_t T = problem.tokens;
   Mamba2Decoder stepwise(kind, problem, arm, 1);
-  const Bytes expected = feed_in_cuts(problem, stepwise, {0, 0, 0}, std::vector<std::int64_t>(static_cast<std::size_t>(T), 1));
-  for (const std::vector<std::int64_t>& cuts : {std::vector<std::int64_t>{T}, {1, T - 1}, {3, 1, 7, T - 11}, {T - 2, 2}}) {
+  const Bytes expected =
+      feed_in_cuts(problem, stepwise, {0, 0, 0}, std::vector<std::int64_t>(static_cast<std::size_t>(T), 1));
+  for (const std::vector<std::int64_t>& cuts :
+       {std::vector<std::int64_t>{T}, {1, T - 1}, {3, 1, 7, T - 11}, {T - 2, 2}}) {
     Mamba2Decoder blocks(kind, problem, arm, 1);
     EXPECT_EQ(feed_in_cuts(problem, blocks, {0, 0, 0}, cuts), expected) << "y, first cut " << cuts[0];
     EXPECT_EQ(blocks.slot_bits(0), stepwise.slot_bits(0)) << "caches, first cut " << cuts[0];
@@ -62,7 +65,8 @@ TEST_P(Mamba2Bits, TeacherForcedEqualsStepwiseAtOtherShapesAndTypes) {
       expect_modes_agree(GetParam(), problem, {false, {}, {Dtype::bfloat16, Overflow::saturate}});
       for (const std::int64_t L : {16, 64}) {
         const std::vector<Mamba2Arm> arms = replay_arms(L);
-        for (std::size_t i = 0; i < arms.size(); i += full_sweep() ? 1 : 5) expect_modes_agree(GetParam(), problem, arms[i]);
+        for (std::size_t i = 0; i < arms.size(); i += full_sweep() ? 1 : 5)
+          expect_modes_agree(GetParam(), problem, arms[i]);
       }
     }
   }
@@ -86,7 +90,8 @@ TEST_P(Mamba2Bits, RowsAtMixedRingPositionsAreIndependent) {
 
     for (std::size_t r = 0; r < rows.size(); ++r) {
       if (rows[r].slot < 0) {
-        const std::vector<float> padded = decode_all(token_bits(problem, y, 13, static_cast<std::int64_t>(r), 12), problem.y_dtype);
+        const std::vector<float> padded =
+            decode_all(token_bits(problem, y, 13, static_cast<std::int64_t>(r), 12), problem.y_dtype);
         EXPECT_TRUE(std::all_of(padded.begin(), padded.end(), [](float v) { return v == 0.0F; })) << "a padded row's y";
         continue;
       }
@@ -139,12 +144,14 @@ TEST_P(Mamba2Bits, BatchSizeRowOrderAndSlotMapChangeNothing) {
 TEST_P(Mamba2Bits, LargeBatchesEqualSmallOnes) {
   const std::int64_t sequences = 66;
   int turn = 0;
-  for (const mamba2::Shape& shape : std::vector<mamba2::Shape>{{64, 4, 16, 24}, {64, 8, 8, 64}, {64, 2, 24, 128}, {64, 4, 8, 200}}) {
+  for (const mamba2::Shape& shape :
+       std::vector<mamba2::Shape>{{64, 4, 16, 24}, {64, 8, 8, 64}, {64, 2, 24, 128}, {64, 4, 8, 200}}) {
     const Mamba2Problem problem = random_problem(shape, sequences, 12, Dtype::bfloat16, 12);
     for (const Dtype state : {Dtype::float32, Dtype::bfloat16, Dtype::float16}) {
       for (const Dtype ring : {Dtype::float32, Dtype::bfloat16}) {
         if (!full_sweep() && (++turn % 4) != 0) continue;
-        const Mamba2Arm arm{true, {5, mamba2::Route::output_only, mamba2::Flush::summed, ring}, {state, Overflow::infinity}};
+        const Mamba2Arm arm{
+            true, {5, mamba2::Route::output_only, mamba2::Flush::summed, ring}, {state, Overflow::infinity}};
         SCOPED_TRACE(arm_name(arm));
         Mamba2Decoder together(GetParam(), problem, arm, sequences);
         const auto lead = [](std::int64_t sequence) { return sequence % 5; };
@@ -161,7 +168,8 @@ TEST_P(Mamba2Bits, LargeBatchesEqualSmallOnes) {
           Mamba2Decoder alone(GetParam(), problem, arm, 1);
           if (lead(s) > 0) alone.feed({{0, s, 0}}, lead(s));
           for (std::int64_t t = 0; t < 7; ++t) {
-            ASSERT_EQ(alone.feed({{0, s, lead(s) + t}}, 1), token_bits(problem, y[static_cast<std::size_t>(t)], 1, s, 0))
+            ASSERT_EQ(alone.feed({{0, s, lead(s) + t}}, 1),
+                      token_bits(problem, y[static_cast<std::size_t>(t)], 1, s, 0))
                 << "sequence " << s << " token " << t;
           }
           ASSERT_EQ(alone.slot_bits(0), together.slot_bits(s)) << "sequence " << s;
@@ -194,7 +202,8 @@ TEST_P(Mamba2Bits, BufferOfOneEqualsExact) {
       Mamba2Decoder exact(GetParam(), problem, {false, {}, arm.storage}, 2);
       const std::vector<FeedRow> rows = {{0, 0, 0}, {1, 1, 0}};
       EXPECT_EQ(replay.feed(rows, problem.tokens), exact.feed(rows, problem.tokens));
-      for (std::int64_t slot = 0; slot < 2; ++slot) EXPECT_EQ(replay.slot_bits(slot).state, exact.slot_bits(slot).state);
+      for (std::int64_t slot = 0; slot < 2; ++slot)
+        EXPECT_EQ(replay.slot_bits(slot).state, exact.slot_bits(slot).state);
     }
   }
 }
@@ -214,8 +223,12 @@ TEST_P(Mamba2Bits, SequentialFlushWithoutRoundingEqualsExact) {
           const Bytes y = replay.feed({{0, 0, t}}, 1);
           const Bytes y_exact = exact.feed({{0, 0, t}}, 1);
           const bool flush = (t + 1) % L == 0;
-          if (flush) { ASSERT_EQ(replay.slot_bits(0).state, exact.slot_bits(0).state) << "after token " << t; }
-          if (flush || route == mamba2::Route::state_and_output) { ASSERT_EQ(y, y_exact) << "token " << t; }
+          if (flush) {
+            ASSERT_EQ(replay.slot_bits(0).state, exact.slot_bits(0).state) << "after token " << t;
+          }
+          if (flush || route == mamba2::Route::state_and_output) {
+            ASSERT_EQ(y, y_exact) << "token " << t;
+          }
         }
       }
     }
@@ -236,7 +249,8 @@ TEST_P(Mamba2Bits, ReconstructEqualsTheFlushOfAShorterBuffer) {
       b.feed({{0, 0, 0}}, w);
       const std::vector<float> rebuilt = a.reconstructed({-1, 2});
       const std::size_t half = rebuilt.size() / 2;
-      EXPECT_TRUE(std::all_of(rebuilt.begin(), rebuilt.begin() + static_cast<std::ptrdiff_t>(half), [](float v) { return v == 0.0F; }));
+      EXPECT_TRUE(std::all_of(rebuilt.begin(), rebuilt.begin() + static_cast<std::ptrdiff_t>(half),
+                              [](float v) { return v == 0.0F; }));
       EXPECT_EQ(std::vector<float>(rebuilt.begin() + static_cast<std::ptrdiff_t>(half), rebuilt.end()), b.state(0));
       EXPECT_EQ(b.reconstructed({0}), b.state(0));
     }
@@ -254,7 +268,8 @@ TEST_P(Mamba2Bits, AResetSlotServesTheNextSequence) {
     const Bytes y = used.feed({{1, 0, 0}, {0, 0, 13}}, 7);
     Mamba2Decoder fresh(GetParam(), problem, arm, 2);
     const Bytes expected = fresh.feed({{1, 0, 0}}, 7);
-    for (std::int64_t t = 0; t < 7; ++t) EXPECT_EQ(token_bits(problem, y, 7, 0, t), token_bits(problem, expected, 7, 0, t));
+    for (std::int64_t t = 0; t < 7; ++t)
+      EXPECT_EQ(token_bits(problem, y, 7, 0, t), token_bits(problem, expected, 7, 0, t));
     EXPECT_EQ(used.slot_bits(1), fresh.slot_bits(1));
   }
 }
@@ -271,7 +286,8 @@ TEST_P(Mamba2Bits, StorageTypesShowInTheBits) {
   const Bytes y = plain.feed({{0, 0, 0}}, 20);
   const Bytes y_ring = ring.feed({{0, 0, 0}}, 20);
   const Bytes y_state = state.feed({{0, 0, 0}}, 20);
-  EXPECT_EQ(token_bits(problem, y, 20, 0, 0), token_bits(problem, y_ring, 20, 0, 0)) << "the current token enters unrounded";
+  EXPECT_EQ(token_bits(problem, y, 20, 0, 0), token_bits(problem, y_ring, 20, 0, 0))
+      << "the current token enters unrounded";
   EXPECT_NE(token_bits(problem, y, 20, 0, 1), token_bits(problem, y_ring, 20, 0, 1));
   EXPECT_EQ(token_bits(problem, y, 20, 0, 7), token_bits(problem, y_state, 20, 0, 7)) << "y comes before the rounding";
   EXPECT_NE(token_bits(problem, y, 20, 0, 8), token_bits(problem, y_state, 20, 0, 8));

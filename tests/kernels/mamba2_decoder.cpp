@@ -37,8 +37,8 @@ DeviceBuffer gather(DeviceKind kind, const Mamba2Problem& problem, const std::ve
     if (rows[r].slot < 0) continue;
     for (std::int64_t t = 0; t < tokens; ++t) {
       const std::int64_t token = rows[r].sequence * problem.tokens + rows[r].start + t;
-      const std::size_t to = (r * static_cast<std::size_t>(tokens) + static_cast<std::size_t>(t)) *
-                             static_cast<std::size_t>(stride);
+      const std::size_t to =
+          (r * static_cast<std::size_t>(tokens) + static_cast<std::size_t>(t)) * static_cast<std::size_t>(stride);
       for (std::int64_t i = 0; i < width; ++i) {
         storage::store(staged.data(), to + static_cast<std::size_t>(i),
                        values.at(static_cast<std::size_t>(token * width + i)), {problem.dtype, Overflow::infinity});
@@ -87,10 +87,12 @@ Mamba2Decoder::Mamba2Decoder(DeviceKind kind, const Mamba2Problem& problem, cons
       arm_(arm),
       slots_(slots),
       state_(kind, static_cast<std::size_t>(slots) * state_elements() * dtype_size(arm.storage.dtype)),
-      ring_x_(kind, static_cast<std::size_t>(slots * problem.shape.num_heads * arm.form.buffer_len *
-                                             problem.shape.head_dim) * dtype_size(arm.form.ring_dtype)),
+      ring_x_(kind,
+              static_cast<std::size_t>(slots * problem.shape.num_heads * arm.form.buffer_len * problem.shape.head_dim) *
+                  dtype_size(arm.form.ring_dtype)),
       ring_B_(kind, static_cast<std::size_t>(slots * problem.shape.num_groups * arm.form.buffer_len *
-                                             problem.shape.state_size) * dtype_size(arm.form.ring_dtype)),
+                                             problem.shape.state_size) *
+                        dtype_size(arm.form.ring_dtype)),
       ring_dt_(kind, static_cast<std::size_t>(slots * problem.shape.num_heads * arm.form.buffer_len) * sizeof(float)),
       cursor_(kind, static_cast<std::size_t>(slots) * sizeof(std::int32_t)),
       counts_(kind, sizeof(StorageCounts)),
@@ -149,8 +151,14 @@ Bytes Mamba2Decoder::feed(const std::vector<FeedRow>& rows, std::int64_t tokens,
   DeviceBuffer B = gather(device_.kind, problem_, rows, tokens, problem_.B, B_width);
   DeviceBuffer C = gather(device_.kind, problem_, rows, tokens, problem_.C, B_width);
   DeviceBuffer dt = gather(device_.kind, problem_, rows, tokens, problem_.dt, s.num_heads);
-  const mamba2::Inputs in{x.data(),           B.data(),           C.data(),           dt.data(),
-                          x_width + kStridePad, B_width + kStridePad, B_width + kStridePad, s.num_heads + kStridePad,
+  const mamba2::Inputs in{x.data(),
+                          B.data(),
+                          C.data(),
+                          dt.data(),
+                          x_width + kStridePad,
+                          B_width + kStridePad,
+                          B_width + kStridePad,
+                          s.num_heads + kStridePad,
                           problem_.dtype};
 
   std::vector<std::int32_t> slot_map;
@@ -190,8 +198,8 @@ SlotBits Mamba2Decoder::slot_bits(std::int64_t slot) const {
                           std::size_t size) {
     for (std::int64_t owner = 0; owner < owners; ++owner) {
       const std::int64_t first = (slot * owners + owner) * arm_.form.buffer_len * width;
-      const Bytes live = ring.download(static_cast<std::size_t>(first) * size,
-                                       static_cast<std::size_t>(bits.cursor * width) * size);
+      const Bytes live =
+          ring.download(static_cast<std::size_t>(first) * size, static_cast<std::size_t>(bits.cursor * width) * size);
       to.insert(to.end(), live.begin(), live.end());
     }
   };

@@ -62,7 +62,7 @@ class Mamba2Decoder {
   Bytes feed(const std::vector<FeedRow>& rows, std::int64_t tokens, bool identity_slots = false);
 
   SlotBits slot_bits(std::int64_t slot) const;
-  std::vector<float> state(std::int64_t slot) const;               // as stored
+  std::vector<float> state(std::int64_t slot) const;                         // as stored
   std::vector<float> reconstructed(const std::vector<std::int32_t>& slots);  // as checkpoint and ring stand for
   StorageCounts counts() const;
   const Mamba2Arm& arm() const { return arm_; }
@@ -83,6 +83,7 @@ class Mamba2Decoder {
 };
 
 // y of one token of one row out of feed()'s result.
-Bytes token_bits(const Mamba2Problem& problem, const Bytes& y, std::int64_t tokens, std::int64_t row, std::int64_t token);
+Bytes token_bits(const Mamba2Problem& problem, const Bytes& y, std::int64_t tokens, std::int64_t row,
+                 std::int64_t token);
 
 }  // namespace replayeval::testing

@@ -1,5 +1,5 @@
-// Every arm against the float64 recurrence. The allowed error is carried along with it, token by token and head by head:
-// what each rounding point may add, and what the decay lets survive.
+// Every arm against the float64 recurrence. The allowed error is carried along with it, token by token and head by
+// head: what each rounding point may add, and what the decay lets survive.
 #include "kernels/storage_scalar.h"
 #include "reference/mamba2.h"
 #include "tests/kernels/mamba2_arms.h"
@@ -42,7 +42,10 @@ constexpr double kStepRoundoff = 6 * 0x1p-24;
 class BoundedReference {
  public:
   BoundedReference(const Mamba2Problem& problem, const Mamba2Arm& arm)
-      : problem_(problem), arm_(arm), recurrence_(parameters(problem)), bound_(static_cast<std::size_t>(problem.shape.num_heads), 0.0) {}
+      : problem_(problem),
+        arm_(arm),
+        recurrence_(parameters(problem)),
+        bound_(static_cast<std::size_t>(problem.shape.num_heads), 0.0) {}
 
   // y of the token: [num_heads, head_dim]
   Matrix step(std::int64_t token) {
@@ -67,15 +70,16 @@ class BoundedReference {
     const auto wide = [](const std::vector<float>& v) -> Eigen::VectorXd {
       return Eigen::Map<const Eigen::VectorXf>(v.data(), static_cast<Eigen::Index>(v.size())).cast<double>();
     };
-    return {p.shape.num_heads, p.shape.num_groups, p.shape.head_dim, p.shape.state_size,
-            wide(p.A_log),     wide(p.D),          wide(p.dt_bias),  p.dt_min,           p.dt_max};
+    return {p.shape.num_heads, p.shape.num_groups, p.shape.head_dim, p.shape.state_size, wide(p.A_log), wide(p.D),
+            wide(p.dt_bias),   p.dt_min,           p.dt_max};
   }
 
   void advance_bound(Eigen::Index h, double dt_raw, bool stores) {
     const mamba2::Shape& s = problem_.shape;
     const auto i = static_cast<std::size_t>(h);
     const Eigen::Index group = h / (s.num_heads / s.num_groups);
-    const double dt = std::clamp<double>(std::log1p(std::exp(dt_raw + problem_.dt_bias[i])), problem_.dt_min, problem_.dt_max);
+    const double dt =
+        std::clamp<double>(std::log1p(std::exp(dt_raw + problem_.dt_bias[i])), problem_.dt_min, problem_.dt_max);
     const double decay = std::exp(-std::exp(static_cast<double>(problem_.A_log[i])) * dt);
     const Matrix& S = recurrence_.state(h);
     const double norm = S.norm();
@@ -188,13 +192,16 @@ TEST_P(Mamba2Reference, ClampedTimeSteps) {
 
 // Every buffer length, and with it every ring position; shapes and storage types by turns.
 TEST_P(Mamba2Reference, EveryBufferLength) {
-  const std::vector<mamba2::Shape> shapes = {{2, 1, 8, 8}, {3, 3, 24, 40}, {4, 2, 64, 128}, {2, 1, 128, 72}, {2, 2, 40, 136}, {1, 1, 56, 256}};
+  const std::vector<mamba2::Shape> shapes = {{2, 1, 8, 8},    {3, 3, 24, 40},  {4, 2, 64, 128},
+                                             {2, 1, 128, 72}, {2, 2, 40, 136}, {1, 1, 56, 256}};
   std::size_t turn = 0;
   for (std::int64_t L = 1; L <= 64; ++L) {
     const std::vector<Mamba2Arm> arms = replay_arms(L);
-    for (std::size_t i = full_sweep() ? 0 : static_cast<std::size_t>(L) * 5 % 24; i < arms.size(); i += full_sweep() ? 1 : 24) {
+    for (std::size_t i = full_sweep() ? 0 : static_cast<std::size_t>(L) * 5 % 24; i < arms.size();
+         i += full_sweep() ? 1 : 24) {
       const mamba2::Shape& shape = shapes[turn++ % shapes.size()];
-      expect_right(GetParam(), random_problem(shape, 1, L + L / 2 + 2, Dtype::bfloat16, static_cast<unsigned>(100 + L)), arms[i]);
+      expect_right(GetParam(), random_problem(shape, 1, L + L / 2 + 2, Dtype::bfloat16, static_cast<unsigned>(100 + L)),
+                   arms[i]);
     }
   }
 }

@@ -38,8 +38,8 @@ std::vector<float> awkward_values(unsigned seed) {
   std::vector<float> values;
   const std::size_t count = static_cast<std::size_t>(kShape.num_groups * kShape.state_size);
   const float infinity = std::numeric_limits<float>::infinity();
-  values = {0.0F,    -0.0F,     65504.0F, 65519.9F,   65520.0F,   -65520.0F, 70000.0F,          1e30F,
-            -1e30F,  3.39e38F,  3.4e38F,  -3.4e38F,   infinity,   -infinity, 0x1p-24F,          0x1p-25F,
+  values = {0.0F,     -0.0F,      65504.0F, 65519.9F,     65520.0F,  -65520.0F, 70000.0F,         1e30F,
+            -1e30F,   3.39e38F,   3.4e38F,  -3.4e38F,     infinity,  -infinity, 0x1p-24F,         0x1p-25F,
             0x1p-26F, 0x1.8p-25F, 0x1p-14F, 0x1.FFCp-15F, 0x1p-126F, 0x1p-127F, 0x1.FFFFFEp+127F, std::nanf("")};
   while (values.size() < count) {
     const auto bits = static_cast<std::uint32_t>(random());
@@ -165,7 +165,8 @@ TEST_P(Mamba2Storage, NaNStaysWhereItCameIn) {
       const std::size_t row = i / (12 * 64);
       const std::size_t token = i / 64 % 12;
       const std::size_t head = i % 64 / 16;
-      ASSERT_EQ(std::isnan(y[i]), row == 0 && token >= 3 && head == 2) << "row " << row << " token " << token << " head " << head;
+      ASSERT_EQ(std::isnan(y[i]), row == 0 && token >= 3 && head == 2)
+          << "row " << row << " token " << token << " head " << head;
     }
   }
 }

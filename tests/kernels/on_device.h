@@ -25,9 +25,9 @@ inline bool full_sweep() {
   return value != nullptr && std::string(value) == "1";
 }
 
-#define REPLAYEVAL_ON_EACH_DEVICE(Suite)                                              \
-  INSTANTIATE_TEST_SUITE_P(Cpu, Suite, ::testing::Values(::replayeval::DeviceKind::cpu),  \
-                           [](const auto&) { return std::string("cpu"); });           \
+#define REPLAYEVAL_ON_EACH_DEVICE(Suite)                                                   \
+  INSTANTIATE_TEST_SUITE_P(Cpu, Suite, ::testing::Values(::replayeval::DeviceKind::cpu),   \
+                           [](const auto&) { return std::string("cpu"); });                \
   INSTANTIATE_TEST_SUITE_P(Cuda, Suite, ::testing::Values(::replayeval::DeviceKind::cuda), \
                            [](const auto&) { return std::string("cuda"); })
 

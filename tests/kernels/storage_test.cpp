@@ -1,8 +1,8 @@
 // The scalar rounding points against Eigen's own half and bfloat16, over every stored bit pattern and the ties between.
 #include "kernels/storage_scalar.h"
 
-#include <Eigen/Core>
 #include <gtest/gtest.h>
+#include <Eigen/Core>
 
 #include <bit>
 #include <cmath>
@@ -63,7 +63,8 @@ TEST_P(Storage16, TiesGoToEven) {
 
 TEST_P(Storage16, RandomBitPatterns) {
   std::mt19937 random(1);
-  for (int i = 0; i < 1 << 20; ++i) expect_same_encoding(std::bit_cast<float>(static_cast<std::uint32_t>(random())), GetParam());
+  for (int i = 0; i < 1 << 20; ++i)
+    expect_same_encoding(std::bit_cast<float>(static_cast<std::uint32_t>(random())), GetParam());
 }
 
 TEST_P(Storage16, OverflowBecomesInfinityOrTheLargestValue) {
