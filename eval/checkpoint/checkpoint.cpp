@@ -1,5 +1,7 @@
 #include "eval/checkpoint/checkpoint.h"
 
+#include <fmt/format.h>
+
 #include <set>
 #include <utility>
 
@@ -54,8 +56,9 @@ std::pair<std::set<std::string>, WeightMap> find_shards(const fs::path& folder) 
   for (const auto& [tensor, shard] : shard_of) {
     names.insert(shard);
     if (!fs::exists(folder / shard))
-      throw CheckpointError((folder / index_name).string() + ": weight_map: tensor \"" + tensor + "\" is in shard " +
-                            shard + ", which does not exist; expected " + (folder / shard).string());
+      throw CheckpointError(
+          fmt::format("{}: weight_map: tensor \"{}\" is in shard {}, which does not exist; expected {}",
+                      (folder / index_name).string(), tensor, shard, (folder / shard).string()));
   }
   return {std::move(names), std::move(shard_of)};
 }
@@ -73,9 +76,9 @@ void check_against_index(const std::map<std::string, TensorView>& tensors, const
   for (const auto& [name, shard] : shard_of) {
     const auto found = tensors.find(name);
     if (found == tensors.end() || found->second.file.filename() != shard)
-      throw CheckpointError(index + ": weight_map: tensor \"" + name + "\" is not in " + shard +
-                            (found == tensors.end() ? "" : " but in " + found->second.file.filename().string()) +
-                            "; expected it there");
+      throw CheckpointError(
+          fmt::format("{}: weight_map: tensor \"{}\" is not in {}{}; expected it there", index, name, shard,
+                      found == tensors.end() ? "" : " but in " + found->second.file.filename().string()));
   }
   for (const auto& [name, view] : tensors)
     if (!shard_of.contains(name))

@@ -123,6 +123,7 @@ std::string layers_text(const ordered_json& layers) {
   std::map<std::string, int> counts;
   for (const auto& kind : layers) ++counts[kind.get<std::string>()];
   std::vector<std::string> parts;
+  parts.reserve(counts.size());
   for (const auto& [kind, count] : counts) parts.push_back(fmt::format("{} {}", count, kind));
   return fmt::format("{} ({})", layers.size(), fmt::join(parts, ", "));
 }

@@ -79,10 +79,10 @@ at::Tensor WeightLoader::load_unprefixed(const std::string& name, const std::vec
 bool WeightLoader::has_unprefixed(const std::string& name) const { return checkpoint_.tensors().contains(name); }
 
 void WeightLoader::finish(const std::vector<std::string>& skipped) const {
-  for (const auto& [name, view] : checkpoint_.tensors()) {
-    const auto begins = [&name](const std::string& prefix) { return name.starts_with(prefix); };
-    if (!loaded_.contains(name) && std::none_of(skipped.begin(), skipped.end(), begins))
-      throw CheckpointError(place(view) +
+  for (const auto& entry : checkpoint_.tensors()) {
+    const auto begins = [&entry](const std::string& prefix) { return entry.first.starts_with(prefix); };
+    if (!loaded_.contains(entry.first) && std::none_of(skipped.begin(), skipped.end(), begins))
+      throw CheckpointError(place(entry.second) +
                             " has no place in this architecture; expected only tensors that config.json implies");
   }
 }
