@@ -13,9 +13,9 @@
 // std::invalid_argument with a message that says what was given and what is allowed. A CUDA failure throws
 // std::runtime_error.
 //
-// The state, the ring's x and B and state_out are aligned to 16 bytes; inputs and y need no more than their element. Slot
-// numbers and cursors that lie in GPU memory cannot be checked at the door: there, one out of range makes its row's y NaN
-// and touches no cache.
+// The state, the ring's x and B and state_out are aligned to 16 bytes; inputs and y need no more than their element.
+// Slot numbers and cursors that lie in GPU memory cannot be checked at the door: there, one out of range makes its
+// row's y NaN and touches no cache.
 #pragma once
 
 #include "kernels/types.h"
