@@ -113,7 +113,7 @@ std::string YamlMap::text(const std::string& key, const std::string& expected) c
 
 std::string YamlMap::name(const std::string& key) const {
   const std::string expected = "a name of letters, digits, '.', '_' and '-' that does not start with '.'";
-  const std::string name = text(key, expected);
+  std::string name = text(key, expected);
   const auto allowed = [](unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
            c == '-';
