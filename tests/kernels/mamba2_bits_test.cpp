@@ -51,7 +51,7 @@ TEST_P(Mamba2Bits, TeacherForcedEqualsStepwiseForEveryArm) {
   const std::vector<std::int64_t> lengths =
       full_sweep() ? std::vector<std::int64_t>{1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64}
                    : std::vector<std::int64_t>{1, 2, 5, 16};
-  const Mamba2Problem odd = random_problem(kOdd, 1, 37, Dtype::bfloat16, 1);
+  const Mamba2Problem odd = random_problem(kOdd, 1, 37, Dtype::float32, 1);  // which a bfloat16 ring rounds
   for (const std::int64_t L : lengths) {
     for (const Mamba2Arm& arm : every_arm(L)) expect_modes_agree(GetParam(), odd, arm);
   }
@@ -74,7 +74,7 @@ TEST_P(Mamba2Bits, TeacherForcedEqualsStepwiseAtOtherShapesAndTypes) {
 
 // Rows of one call at different ring positions, some of them padded, against each sequence alone.
 TEST_P(Mamba2Bits, RowsAtMixedRingPositionsAreIndependent) {
-  const Mamba2Problem problem = random_problem(kOdd, 5, 40, Dtype::bfloat16, 3);
+  const Mamba2Problem problem = random_problem(kOdd, 5, 40, Dtype::float32, 3);
   for (const Mamba2Arm& arm : every_arm(6)) {
     SCOPED_TRACE(arm_name(arm));
     Mamba2Decoder together(GetParam(), problem, arm, 9);
