@@ -155,8 +155,10 @@ TEST_P(Mamba2Bits, LargeBatchesEqualSmallOnes) {
         SCOPED_TRACE(arm_name(arm));
         Mamba2Decoder together(GetParam(), problem, arm, sequences);
         const auto lead = [](std::int64_t sequence) { return sequence % 5; };
-        for (std::int64_t s = 0; s < sequences; ++s) {
-          if (lead(s) > 0) together.feed({{static_cast<std::int32_t>(s), s, 0}}, lead(s));
+        for (std::int64_t ahead = 1; ahead < 5; ++ahead) {
+          std::vector<FeedRow> rows;
+          for (std::int64_t s = ahead; s < sequences; s += 5) rows.push_back({static_cast<std::int32_t>(s), s, 0});
+          together.feed(rows, ahead);
         }
         std::vector<Bytes> y;
         for (std::int64_t t = 0; t < 7; ++t) {
