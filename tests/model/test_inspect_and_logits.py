@@ -14,7 +14,6 @@ import tempfile
 import unittest
 
 import numpy as np
-import torch
 from safetensors.torch import load_file, save_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -180,5 +179,4 @@ class Commands(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(2)
     unittest.main()
