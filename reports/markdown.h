@@ -9,7 +9,7 @@
 
 namespace replayeval::reports {
 
-std::string markdown_report(const Results& results, const Figures& figures);
+std::string markdown_report(const Results& results, const Figures& drawn);
 
 // Draws the figures and writes folder/report.md (all or nothing). Throws ResultsError when the folder cannot be
 // written.

@@ -21,7 +21,7 @@ class ResultsError : public std::runtime_error {
 nlohmann::json to_json(const Results& results);
 // Strict: unknown keys, missing keys, wrong types and other schema versions throw ResultsError. `place` goes before
 // messages.
-Results results_from_json(const nlohmann::json& json, const std::string& place = "results");
+Results results_from_json(const nlohmann::json& object, const std::string& place = "results");
 
 // Writes all or nothing: a temporary file beside `file`, flushed to the disk, then renamed. Throws ResultsError naming
 // the file when the folder cannot be written or the disk is full; what stood there before stays.
@@ -30,7 +30,7 @@ void save_results(const Results& results, const std::filesystem::path& file);
 Results load_results(const std::filesystem::path& path);
 
 // Checks against reports/schema/results.schema.json, which is compiled in. Throws ResultsError with the first fault.
-void validate_results(const nlohmann::json& json, const std::string& place = "results");
+void validate_results(const nlohmann::json& results, const std::string& place = "results");
 
 // Parts of one config (run --only), workloads side by side. Throws ResultsError when config, checkpoint, numerics, arms
 // or baseline differ, or when two parts hold one workload.

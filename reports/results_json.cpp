@@ -222,7 +222,7 @@ void check_finite(const json& node, const std::string& pointer) {
     throw ResultsError(fmt::format("results: {}: is {}; expected a finite number", pointer, node.get<double>()));
   }
   if (!node.is_structured()) return;
-  for (const auto& [key, value] : node.items()) check_finite(value, pointer + "/" + key);
+  for (const auto& [key, value] : node.items()) check_finite(value, fmt::format("{}/{}", pointer, key));
 }
 
 void check_version(const json& results, const std::string& place) {
@@ -257,7 +257,7 @@ class NameCheck {
   }
 
   void known_keys(const json& object, const std::string& pointer) const {
-    for (const auto& [arm, unused] : object.items()) known(arm, pointer + "/" + arm);
+    for (const auto& [arm, unused] : object.items()) known(arm, fmt::format("{}/{}", pointer, arm));
   }
 
   [[noreturn]] void fault(const std::string& pointer, const std::string& what) const {
@@ -280,7 +280,8 @@ void check_names(const json& results, const std::string& place) {
       check.fault(pointer + "/name",
                   fmt::format("found {} again, expected another name for each workload", workload["name"].dump()));
     }
-    for (const char* key : {"arms", "deltas", "divergence"}) check.known_keys(workload.at(key), pointer + "/" + key);
+    for (const char* key : {"arms", "deltas", "divergence"})
+      check.known_keys(workload.at(key), fmt::format("{}/{}", pointer, key));
     for (const char* key : {"state_errors", "storage_counts", "kernel_times"}) {
       std::size_t row = 0;
       for (const json& entry : workload.at(key)) {
