@@ -38,8 +38,7 @@ at::Device torch_device(DeviceKind kind) {
   if (kind == DeviceKind::cpu) return at::Device(at::kCPU);
   if (!built_with_cuda())
     throw std::runtime_error("device cuda: this build has no CUDA kernels (no nvcc when it was configured)");
-  if (!at::Context::hasCUDA())
-    throw std::runtime_error("device cuda: no usable GPU found by LibTorch on this machine");
+  if (!at::Context::hasCUDA()) throw std::runtime_error("device cuda: no usable GPU found by LibTorch on this machine");
   return at::Device(at::kCUDA, 0);
 }
 
