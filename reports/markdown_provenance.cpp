@@ -11,7 +11,7 @@ namespace {
 // One row a key; what is not a plain value is shown as JSON.
 void add_rows(MarkdownTable& table, const std::string& prefix, const nlohmann::json& object) {
   for (const auto& [key, value] : object.items()) {
-    const std::string name = prefix.empty() ? key : prefix + "." + key;
+    const std::string name = prefix.empty() ? key : fmt::format("{}.{}", prefix, key);
     if (value.is_object()) {
       add_rows(table, name, value);
     } else if (value.is_string()) {
