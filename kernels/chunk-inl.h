@@ -32,7 +32,7 @@ struct Chunk {
   }
   static HWY_INLINE Chunk all(float value) {
     Chunk c;
-    for (std::size_t i = 0; i < kParts; ++i) c.part[i] = hn::Set(ChunkTag(), value);
+    for (auto& part : c.part) part = hn::Set(ChunkTag(), value);
     return c;
   }
   HWY_INLINE void store(float* to) const {

@@ -103,11 +103,11 @@ HWY_INLINE void widen_16bit(const std::uint16_t* from, std::size_t n, float* to)
 HWY_INLINE void widen(Dtype dtype, const void* from, std::int64_t offset, std::size_t n, float* to) {
   if (dtype == Dtype::float32) {
     std::memcpy(to, static_cast<const float*>(from) + offset, n * sizeof(float));
-  } else if (dtype == Dtype::bfloat16) {
-    widen_16bit<Dtype::bfloat16>(static_cast<const std::uint16_t*>(from) + offset, n, to);
-  } else {
-    widen_16bit<Dtype::float16>(static_cast<const std::uint16_t*>(from) + offset, n, to);
+    return;
   }
+  const std::uint16_t* packed = static_cast<const std::uint16_t*>(from) + offset;
+  if (dtype == Dtype::bfloat16) return widen_16bit<Dtype::bfloat16>(packed, n, to);
+  widen_16bit<Dtype::float16>(packed, n, to);
 }
 
 template <Dtype kDtype>
@@ -124,14 +124,14 @@ HWY_INLINE void narrow_16bit(bool saturate, const float* from, std::size_t n, st
 
 // Stores `from` rounded; `to` starts at element `offset`.
 HWY_INLINE void narrow(Storage storage, const float* from, std::size_t n, void* to, std::int64_t offset) {
-  const bool saturate = storage.overflow == Overflow::saturate;
   if (storage.dtype == Dtype::float32) {
     std::memcpy(static_cast<float*>(to) + offset, from, n * sizeof(float));
-  } else if (storage.dtype == Dtype::bfloat16) {
-    narrow_16bit<Dtype::bfloat16>(saturate, from, n, static_cast<std::uint16_t*>(to) + offset);
-  } else {
-    narrow_16bit<Dtype::float16>(saturate, from, n, static_cast<std::uint16_t*>(to) + offset);
+    return;
   }
+  const bool saturate = storage.overflow == Overflow::saturate;
+  std::uint16_t* packed = static_cast<std::uint16_t*>(to) + offset;
+  if (storage.dtype == Dtype::bfloat16) return narrow_16bit<Dtype::bfloat16>(saturate, from, n, packed);
+  narrow_16bit<Dtype::float16>(saturate, from, n, packed);
 }
 
 template <Dtype kDtype>

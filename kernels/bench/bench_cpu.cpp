@@ -45,8 +45,8 @@ class CpuDevice : public BenchDevice {
 
   Timing time(const std::function<void()>& calls, int repeats) override {
     for (double spent = 0.0; spent < kWarmMicroseconds;) spent += microseconds_of(calls);
-    std::vector<double> times;
-    for (int i = 0; i < repeats; ++i) times.push_back(microseconds_of(calls));
+    std::vector<double> times(static_cast<std::size_t>(repeats));
+    for (double& microseconds : times) microseconds = microseconds_of(calls);
     return summarize(times);
   }
 
@@ -57,7 +57,7 @@ class CpuDevice : public BenchDevice {
         [&] {
           std::uint64_t part = 0;
 #pragma omp parallel for simd reduction(+ : part) schedule(static)
-          for (std::size_t i = 0; i < values.size(); ++i) part += values[i];
+          for (const std::uint64_t value : values) part += value;
           sum += part;
         },
         5);

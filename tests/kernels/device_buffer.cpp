@@ -76,6 +76,7 @@ void DeviceBuffer::poison() {
 
 void DeviceBuffer::upload(std::span<const std::byte> bytes, std::size_t offset) {
   if (offset + bytes.size() > bytes_) throw std::out_of_range("upload past the buffer's end");
+  if (bytes.empty()) return;
   std::byte* target = static_cast<std::byte*>(memory_.get()) + offset;
 #ifdef REPLAYEVAL_WITH_CUDA
   if (kind_ == DeviceKind::cuda) {
@@ -91,6 +92,7 @@ Bytes DeviceBuffer::download() const { return download(0, bytes_); }
 Bytes DeviceBuffer::download(std::size_t offset, std::size_t bytes) const {
   if (offset + bytes > bytes_) throw std::out_of_range("download past the buffer's end");
   Bytes result(bytes);
+  if (result.empty()) return result;
   const std::byte* source = static_cast<const std::byte*>(memory_.get()) + offset;
 #ifdef REPLAYEVAL_WITH_CUDA
   if (kind_ == DeviceKind::cuda) {

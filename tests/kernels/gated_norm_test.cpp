@@ -59,8 +59,10 @@ TEST_P(GatedNorm, MatchesFloat64) {
   unsigned seed = 0;
   for (const Dtype dtype : {Dtype::float32, Dtype::bfloat16, Dtype::float16}) {
     for (const Dtype y_dtype : {Dtype::float32, Dtype::bfloat16}) {
-      for (const auto& [width, group] :
+      for (const auto& sizes :
            std::vector<std::pair<std::int64_t, std::int64_t>>{{8, 8}, {30, 10}, {768, 384}, {1000, 1000}, {5, 1}}) {
+        const std::int64_t width = sizes.first;
+        const std::int64_t group = sizes.second;
         const NormProblem p = random_norm(3, width, group, y_dtype, dtype, ++seed);
         const std::vector<float> out = decode_all(run(GetParam(), p, 0, 3), dtype);
         const double unit = dtype == Dtype::float32 ? 0.0 : dtype == Dtype::float16 ? 0x1p-11 : 0x1p-8;

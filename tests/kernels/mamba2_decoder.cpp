@@ -162,6 +162,7 @@ Bytes Mamba2Decoder::feed(const std::vector<FeedRow>& rows, std::int64_t tokens,
                           problem_.dtype};
 
   std::vector<std::int32_t> slot_map;
+  slot_map.reserve(rows.size());
   for (const FeedRow& row : rows) slot_map.push_back(row.slot);
   DeviceBuffer slots(device_.kind, slot_map.size() * sizeof(std::int32_t));
   slots.upload_values(slot_map);
