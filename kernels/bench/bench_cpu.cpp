@@ -52,12 +52,14 @@ class CpuDevice : public BenchDevice {
 
   double read_bandwidth() override {
     const std::vector<std::uint64_t> values(std::size_t{1} << 26, 1);  // 512 MiB
+    const std::uint64_t* data = values.data();
+    const std::size_t count = values.size();
     std::uint64_t sum = 0;
     const Timing timing = time(
         [&] {
           std::uint64_t part = 0;
 #pragma omp parallel for simd reduction(+ : part) schedule(static)
-          for (const std::uint64_t value : values) part += value;
+          for (std::size_t i = 0; i < count; ++i) part += data[i];
           sum += part;
         },
         5);
