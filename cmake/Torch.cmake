@@ -57,11 +57,12 @@ foreach(folder IN LISTS torch_library_folders)
   target_link_options(replayeval_torch INTERFACE "LINKER:-rpath-link,${folder}")
 endforeach()
 if(REPLAYEVAL_WITH_CUDA)
-  # Nothing refers to libtorch_cuda by symbol: it registers its operators when it is loaded.
+  # Nothing refers to libtorch_cuda by symbol: it registers its operators when it is loaded. Not libtorch.so, which is empty
+  # but for a copy of std::filesystem that would be taken for libstdc++'s and crash.
   target_link_libraries(
     replayeval_torch
-    INTERFACE "-Wl,--push-state,--no-as-needed" "${REPLAYEVAL_TORCH_DIR}/lib/libtorch.so"
-              "${REPLAYEVAL_TORCH_DIR}/lib/libtorch_cuda.so" "${REPLAYEVAL_TORCH_DIR}/lib/libc10_cuda.so"
+    INTERFACE "-Wl,--push-state,--no-as-needed" "${REPLAYEVAL_TORCH_DIR}/lib/libtorch_cuda.so"
+              "${REPLAYEVAL_TORCH_DIR}/lib/libc10_cuda.so"
               "-Wl,--pop-state" CUDA::cudart)
 endif()
 target_link_libraries(replayeval_torch INTERFACE "${REPLAYEVAL_TORCH_DIR}/lib/libtorch_cpu.so"

@@ -54,10 +54,13 @@ metrics::IntervalOptions interval_options(const RunConfig& config) {
 void add_positions(const RunContext& context, const WorkloadConfig& workload, const TokenRecords& records,
                    const metrics::IntervalOptions& options, reports::Workload& result) {
   const auto& baseline = records.arms[context.baseline].log_prob;
+  // Counted from 0: where in its window the token stands that the prediction was made from.
+  std::vector<std::int64_t> place(records.window_position);
+  for (std::int64_t& tokens_before : place) --tokens_before;
   std::map<std::int64_t, reports::PositionBucket> buckets;
   for (std::size_t arm = 0; arm < context.arms.size(); ++arm) {
-    const auto rows = metrics::delta_by_position(baseline, records.arms[arm].log_prob, records.document,
-                                                 records.window_position, workload.position_buckets, options);
+    const auto rows = metrics::delta_by_position(baseline, records.arms[arm].log_prob, records.document, place,
+                                                 workload.position_buckets, options);
     for (const metrics::BucketDelta& row : rows) {
       reports::PositionBucket& bucket = buckets[row.begin];
       bucket.begin = row.begin;

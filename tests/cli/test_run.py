@@ -39,7 +39,7 @@ workloads:
     block: 40
     batch: 3
     mode: MODE
-    position_buckets: [1, 32, 97]
+    position_buckets: [0, 32, 96]
     state_error: {sequences: 2, positions: [5, 40, 96], depths: [local, propagated, gold]}
 """
 
@@ -64,6 +64,7 @@ class RunTest(unittest.TestCase):
 
     def copy_of_everything(self):
         work = self.folder / "work"
+        shutil.rmtree(work, ignore_errors=True)
         shutil.copytree(self.made, work)
         return work
 
@@ -187,7 +188,7 @@ class Resuming(RunTest):
         work = self.copy_of_everything()
         (work / "text" / "long.txt").write_text(tiny_checkpoint.text(6000, 55))
         (work / "config.yaml").write_text(CONFIG.replace("MODE", "stepwise").replace("context: 96", "context: 128")
-                                          .replace("97]", "129]"))
+                                          .replace(", 96]\n    state", ", 128]\n    state"))
         output = self.folder / "interrupted"
         command = [program.program(), "run", str(work / "config.yaml"), "--output", str(output), "--quiet"]
         running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
