@@ -44,6 +44,10 @@ foreach(folder IN LISTS torch_library_folders)
   add_link_options("LINKER:-rpath,${folder}")
 endforeach()
 
+# libstdc++ comes first among the shared libraries: the wheel's export an older copy of std::filesystem, which would answer
+# our calls and crash.
+add_link_options("LINKER:--push-state,--no-as-needed,-lstdc++,--pop-state")
+
 add_library(replayeval_torch INTERFACE)
 target_compile_definitions(replayeval_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
 # After the system's folders, as the wheel carries an fmt of its own that must not hide the distribution's, which the
@@ -57,8 +61,7 @@ foreach(folder IN LISTS torch_library_folders)
   target_link_options(replayeval_torch INTERFACE "LINKER:-rpath-link,${folder}")
 endforeach()
 if(REPLAYEVAL_WITH_CUDA)
-  # Nothing refers to libtorch_cuda by symbol: it registers its operators when it is loaded. Not libtorch.so, which is empty
-  # but for a copy of std::filesystem that would be taken for libstdc++'s and crash.
+  # Nothing refers to libtorch_cuda by symbol: it registers its operators when it is loaded.
   target_link_libraries(
     replayeval_torch
     INTERFACE "-Wl,--push-state,--no-as-needed" "${REPLAYEVAL_TORCH_DIR}/lib/libtorch_cuda.so"
