@@ -64,6 +64,9 @@ std::string first_difference(const nlohmann::json& found, const nlohmann::json& 
   return place + " is " + at(found) + " there and " + at(wanted) + " here";
 }
 
+// A run that failed before its first shard leaves nothing worth protecting.
+bool holds_work(const fs::path& path) { return fs::exists(path / "results.json") || fs::exists(path / "progress"); }
+
 bool is_foreign(const fs::path& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
     if (entry.path().filename() != lock_name) return true;
@@ -86,14 +89,14 @@ ResultFolder ResultFolder::open(const fs::path& path, const nlohmann::json& iden
   try {
     if (overwrite) remove_own_files(path);
     const std::optional<nlohmann::json> found = read_identity(path);
-    if (found && *found != identity) {
+    if (found && *found != identity && holds_work(path)) {
       throw ResultFolderError(path.string() + ": holds another run (" + first_difference(*found, identity) +
                               "); choose another --output or use --overwrite");
     }
     if (!found && is_foreign(path)) {
       throw ResultFolderError(path.string() + ": holds files that no run wrote; choose an empty or new folder");
     }
-    if (!found) reports::write_file_atomically(path / identity_name, identity.dump(2) + "\n");
+    if (!found || *found != identity) reports::write_file_atomically(path / identity_name, identity.dump(2) + "\n");
     create(folder.tokens_folder());
   } catch (const fs::filesystem_error& error) {
     throw ResultFolderError(path.string() + ": the result folder cannot be written: " + error.code().message());

@@ -38,7 +38,8 @@ json identity_of(const RunConfig& config, const Checkpoint& checkpoint, const da
                  const std::shared_ptr<const datasets::Tokenizer>& shared_tokenizer) {
   json data = json::object();
   for (const WorkloadConfig& workload : config.workloads) {
-    for (const json& source : open_windows(workload, shared_tokenizer).describe().at("sources")) {
+    const json description = open_windows(workload, shared_tokenizer).describe();
+    for (const json& source : description.at("sources")) {
       data[workload.name].push_back({{"name", source.at("name")}, {"sha256", source.at("sha256")}});
     }
   }

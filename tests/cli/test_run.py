@@ -50,7 +50,7 @@ class RunTest(unittest.TestCase):
         cls.made = pathlib.Path(tempfile.mkdtemp(prefix="replayeval-run-"))
         tiny_checkpoint.make_checkpoint(cls.made / "checkpoint")
         (cls.made / "text").mkdir()
-        for index, words in enumerate((300, 40, 150)):
+        for index, words in enumerate((300, 20, 150)):
             (cls.made / "text" / f"d{index}.txt").write_text(tiny_checkpoint.text(words, 100 + index))
         (cls.made / "config.yaml").write_text(CONFIG.replace("MODE", "teacher_forced"))
 

@@ -36,6 +36,9 @@ TEST(ResultFolder, AnotherIdentityIsRefusedWithTheDifferenceNamed) {
   const TemporaryFolder temporary;
   const auto path = temporary.path() / "run";
   { ResultFolder::open(path, {{"config", {{"context", 1024}}}}, false); }
+  EXPECT_EQ(refusal(path, {{"config", {{"context", 512}}}}), "");  // no work is there yet
+  EXPECT_EQ(refusal(path, {{"config", {{"context", 1024}}}}), "");
+  std::ofstream(path / "results.json") << "{}";
   const std::string message = refusal(path, {{"config", {{"context", 2048}}}});
   EXPECT_THAT(message, HasSubstr("/config/context is 1024 there and 2048 here"));
   EXPECT_THAT(message, HasSubstr("--overwrite"));
