@@ -6,8 +6,9 @@ CUDA_FILTER='*Cuda*:*cuda*'
 gpu_name() { nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1; }
 
 require_gpu() {
-  command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q '^GPU' ||
+  if ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
     fail "no NVIDIA GPU here (nvidia-smi lists none): gpu-check needs one"
+  fi
 }
 
 # The torch wheel's folders of shared libraries, colon-separated, without importing torch.

@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 #endif
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
