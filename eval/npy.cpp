@@ -63,7 +63,8 @@ std::vector<std::int64_t> parse_shape(const std::string& text) {
 
 }  // namespace
 
-void write_npy(const std::filesystem::path& path, const std::vector<std::int64_t>& shape, std::span<const float> values) {
+void write_npy(const std::filesystem::path& path, const std::vector<std::int64_t>& shape,
+               std::span<const float> values) {
   write_array(path, "<f4", shape, values);
 }
 

@@ -10,9 +10,12 @@
 namespace replayeval {
 
 // Writes beside `path` and renames, so that a full disk or an interruption leaves no partial file.
-// Throws reports::ResultsError naming the file when it cannot be written, std::invalid_argument when shape and size differ.
-void write_npy(const std::filesystem::path& path, const std::vector<std::int64_t>& shape, std::span<const float> values);
-void write_npy(const std::filesystem::path& path, const std::vector<std::int64_t>& shape, std::span<const double> values);
+// Throws reports::ResultsError naming the file when it cannot be written, std::invalid_argument when shape and size
+// differ.
+void write_npy(const std::filesystem::path& path, const std::vector<std::int64_t>& shape,
+               std::span<const float> values);
+void write_npy(const std::filesystem::path& path, const std::vector<std::int64_t>& shape,
+               std::span<const double> values);
 void write_npy(const std::filesystem::path& path, const std::vector<std::int64_t>& shape,
                std::span<const std::int64_t> values);
 

@@ -15,8 +15,8 @@
 
 namespace {
 
-constexpr int exit_usage_or_io = 3;     // design: "The commands"
-constexpr int exit_interrupted = 130;   // 128 + SIGINT, as shells have it
+constexpr int exit_usage_or_io = 3;    // design: "The commands"
+constexpr int exit_interrupted = 130;  // 128 + SIGINT, as shells have it
 
 }  // namespace
 

@@ -61,10 +61,7 @@ void add_gpu(nlohmann::json& environment) {
 }  // namespace
 
 nlohmann::json tool_description() {
-  return {{"name", "replayeval"},
-          {"version", build_version},
-          {"git", build_git_revision},
-          {"build", build_kind}};
+  return {{"name", "replayeval"}, {"version", build_version}, {"git", build_git_revision}, {"build", build_kind}};
 }
 
 nlohmann::json environment_description(DeviceKind device) {

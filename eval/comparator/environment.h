@@ -7,7 +7,8 @@
 
 namespace replayeval {
 
-nlohmann::json tool_description();                          // {name, version, git, build}
-nlohmann::json environment_description(DeviceKind device);  // {cpu, cores, threads, memory_bytes, os, torch, date, gpu?, cuda?}
+nlohmann::json tool_description();  // {name, version, git, build}
+nlohmann::json environment_description(
+    DeviceKind device);  // {cpu, cores, threads, memory_bytes, os, torch, date, gpu?, cuda?}
 
 }  // namespace replayeval

@@ -34,8 +34,10 @@ GoldRecurrence::GoldRecurrence(const Mamba2Mixer& mixer) : shape_(mixer.shape), 
 void GoldRecurrence::decode(const at::Tensor& conv, const at::Tensor& projected) {
   const at::Tensor inputs = conv.select(0, 0).to(at::kCPU, at::kDouble).contiguous();
   const std::int64_t projection = projected.size(-1);
-  const at::Tensor dt =
-      projected.select(0, 0).narrow(-1, projection - shape_.num_heads, shape_.num_heads).to(at::kCPU, at::kDouble).contiguous();
+  const at::Tensor dt = projected.select(0, 0)
+                            .narrow(-1, projection - shape_.num_heads, shape_.num_heads)
+                            .to(at::kCPU, at::kDouble)
+                            .contiguous();
   const std::int64_t x_size = shape_.num_heads * shape_.head_dim;
   const std::int64_t group_size = shape_.num_groups * shape_.state_size;
   RowMajor y;
@@ -44,7 +46,8 @@ void GoldRecurrence::decode(const at::Tensor& conv, const at::Tensor& projected)
     const ConstMap x(row, shape_.num_heads, shape_.head_dim);
     const ConstMap B(row + x_size, shape_.num_groups, shape_.state_size);
     const ConstMap C(row + x_size + group_size, shape_.num_groups, shape_.state_size);
-    const Eigen::Map<const Eigen::VectorXd> dt_raw(dt.const_data_ptr<double>() + t * shape_.num_heads, shape_.num_heads);
+    const Eigen::Map<const Eigen::VectorXd> dt_raw(dt.const_data_ptr<double>() + t * shape_.num_heads,
+                                                   shape_.num_heads);
     y = recurrence_.step(x, B, C, dt_raw);
   }
   y_.assign(y.data(), y.data() + y.size());

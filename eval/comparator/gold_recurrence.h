@@ -17,7 +17,7 @@ class GoldRecurrence {
   // conv: [1, T, conv_dim], the convolved x | B | C; projected: [1, T, projection_size], of which dt is read.
   void decode(const at::Tensor& conv, const at::Tensor& projected);
 
-  std::vector<double> state() const;                           // [num_heads, head_dim, state_size]
+  std::vector<double> state() const;                             // [num_heads, head_dim, state_size]
   const std::vector<double>& last_output() const { return y_; }  // [num_heads, head_dim], of the last token
 
  private:

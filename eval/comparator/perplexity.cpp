@@ -120,6 +120,16 @@ void probe(const RunContext& context, const WorkloadConfig& workload, datasets::
   result.data["state_error_sequences"] = windows.size();
 }
 
+void describe_memory(const RunContext& context, reports::Workload& result) {
+  const std::unique_ptr<DecodeCache> one_sequence = context.model.make_cache(context.arms, 1, 1);
+  for (std::size_t arm = 0; arm < context.arms.size(); ++arm) {
+    const SequenceBytes bytes = one_sequence->sequence_bytes(arm);
+    reports::ArmResult& described = result.arms[context.arms[arm].name];
+    described.state_bytes = bytes.state;
+    described.ring_bytes = bytes.ring;
+  }
+}
+
 }  // namespace
 
 datasets::WindowReader open_windows(const WorkloadConfig& workload,
@@ -155,6 +165,7 @@ reports::Workload run_perplexity(const RunContext& context, const WorkloadConfig
   write_token_files(context, workload.name, totals.tokens, reader.documents(), folders.tokens);
   summarise_tokens(context, workload, totals.tokens, result);
   summarise_costs(context, totals, result);
+  describe_memory(context, result);
   if (workload.state_error) probe(context, workload, reader, result);
   return result;
 }

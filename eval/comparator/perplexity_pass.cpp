@@ -91,8 +91,7 @@ Shard PerplexityPass::run(const std::vector<datasets::Window>& windows) {
   Shard shard;
   for (std::int64_t begin = 0; begin < ids.size(1); begin += workload_.block) {
     const std::int64_t tokens = std::min(workload_.block, ids.size(1) - begin);
-    const at::Tensor hidden =
-        context_.model.forward(ids.narrow(1, begin, tokens), cache, workload_.mode, &clock);
+    const at::Tensor hidden = context_.model.forward(ids.narrow(1, begin, tokens), cache, workload_.mode, &clock);
     score(hidden, windows, begin, scores, shard, clock);
   }
   for (std::size_t arm = 0; arm < context_.arms.size(); ++arm) shard.tokens.arms.push_back(scores.tokens(arm));
@@ -124,8 +123,9 @@ void PerplexityPass::score(const at::Tensor& hidden, const std::vector<datasets:
       scores.add(logits, targets.narrow(0, row, chunk));
     } catch (const std::runtime_error& error) {
       const auto token = first_token + static_cast<std::size_t>(row);
-      throw std::runtime_error(fmt::format("workload '{}', document {}, predictions from token {} on: {}", workload_.name,
-                                           shard.tokens.document[token], shard.tokens.position[token], error.what()));
+      throw std::runtime_error(fmt::format("workload '{}', document {}, predictions from token {} on: {}",
+                                           workload_.name, shard.tokens.document[token], shard.tokens.position[token],
+                                           error.what()));
     }
   }
 }

@@ -86,7 +86,8 @@ void summarise_tokens(const RunContext& context, const WorkloadConfig& workload,
     measured[names::perplexity] = metric_of(metrics::perplexity(arm.log_prob, records.document, options));
     measured[names::mean_log_likelihood] = metric_of(metrics::clustered_t(arm.log_prob, records.document, options));
     if (a == context.baseline) continue;
-    const metrics::MeanEstimate delta = metrics::paired_delta(baseline.log_prob, arm.log_prob, records.document, options);
+    const metrics::MeanEstimate delta =
+        metrics::paired_delta(baseline.log_prob, arm.log_prob, records.document, options);
     auto& deltas = result.deltas[name];
     deltas[names::delta_log_likelihood] = delta_of(delta.bootstrap);
     deltas[names::delta_log_likelihood_t] = delta_of(delta.t);
@@ -114,10 +115,9 @@ void summarise_costs(const RunContext& context, const Shard& totals, reports::Wo
   for (std::size_t arm = 0; arm < context.arms.size(); ++arm) {
     for (std::size_t mixer = 0; mixer < totals.storage_counts[arm].size(); ++mixer) {
       const StorageCounts& counts = totals.storage_counts[arm][mixer];
-      result.storage_counts.push_back({context.arms[arm].name, context.model.mixer_layers()[mixer],
-                                       static_cast<std::int64_t>(counts.saturated),
-                                       static_cast<std::int64_t>(counts.subnormal),
-                                       static_cast<std::int64_t>(counts.non_finite)});
+      result.storage_counts.push_back(
+          {context.arms[arm].name, context.model.mixer_layers()[mixer], static_cast<std::int64_t>(counts.saturated),
+           static_cast<std::int64_t>(counts.subnormal), static_cast<std::int64_t>(counts.non_finite)});
     }
   }
   result.seconds = totals.seconds;
@@ -129,7 +129,8 @@ void write_token_files(const RunContext& context, const std::string& workload, c
   std::vector<std::int64_t> index;
   index.reserve(records.size() * 4);
   for (std::size_t i = 0; i < records.size(); ++i) {
-    index.insert(index.end(), {records.document[i], records.position[i], records.window_position[i], records.target[i]});
+    index.insert(index.end(),
+                 {records.document[i], records.position[i], records.window_position[i], records.target[i]});
   }
   write_npy(folder / (workload + ".index.npy"), {count, 4}, std::span<const std::int64_t>(index));
   for (std::size_t arm = 0; arm < context.arms.size(); ++arm) {

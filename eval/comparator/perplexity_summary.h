@@ -14,8 +14,8 @@ namespace replayeval {
 void summarise_tokens(const RunContext& context, const WorkloadConfig& workload, const TokenRecords& records,
                       reports::Workload& result);
 
-// Fills speed, kernel times and storage counts. An arm's seconds are those of its own kernels plus an equal share of the
-// work that all arms share (dense layers, head); measuring divergence is nobody's.
+// Fills speed, kernel times and storage counts. An arm's seconds are those of its own kernels plus an equal share of
+// the work that all arms share (dense layers, head); measuring divergence is nobody's.
 void summarise_costs(const RunContext& context, const Shard& totals, reports::Workload& result);
 
 // tokens/WORKLOAD.index.npy [n, 4] int64: document, position in it, tokens decoded before in its window, token id;

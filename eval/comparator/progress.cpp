@@ -60,7 +60,8 @@ void Progress::draw(bool final) {
   if (final) {
     tail = fmt::format("in {}", clock_text(seconds));
   } else if (fresh > 0 && seconds > 0) {
-    tail = fmt::format("{} left", clock_text(seconds * static_cast<double>(total_ - done_) / static_cast<double>(fresh)));
+    tail =
+        fmt::format("{} left", clock_text(seconds * static_cast<double>(total_ - done_) / static_cast<double>(fresh)));
   }
   if (terminal_) {
     const int full = static_cast<int>(share * bar_width);

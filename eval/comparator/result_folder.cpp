@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 constexpr const char* identity_name = "identity.json";
 constexpr const char* lock_name = ".lock";
 // All that a run may have written; --overwrite deletes these and nothing else.
-constexpr const char* own_names[] = {"progress", "tokens", "samples", "figures", "results.json", "report.md", identity_name};
+constexpr const char* own_names[] = {"progress",     "tokens",    "samples",    "figures",
+                                     "results.json", "report.md", identity_name};
 
 void create(const fs::path& path) {
   std::error_code error;

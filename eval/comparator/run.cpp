@@ -13,6 +13,7 @@
 #include "eval/comparator/perplexity.h"
 #include "eval/comparator/result_folder.h"
 #include "eval/comparator/run_config.h"
+#include "eval/model/architecture.h"
 #include "eval/model/model.h"
 #include "reports/markdown.h"
 #include "reports/results_io.h"
@@ -22,23 +23,12 @@ namespace {
 
 using nlohmann::json;
 
-// The type most of the weights are stored in, if it is one that can be computed in.
-Dtype checkpoint_dtype(const Checkpoint& checkpoint) {
-  std::map<std::string, std::size_t> bytes;
-  for (const auto& [name, tensor] : checkpoint.tensors()) bytes[tensor.dtype] += tensor.bytes.size();
-  const auto most = std::max_element(bytes.begin(), bytes.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == bytes.end()) return Dtype::float32;
-  if (most->first == "BF16") return Dtype::bfloat16;
-  return most->first == "F16" ? Dtype::float16 : Dtype::float32;
-}
-
 // All that decides the numbers. Two runs may share a result folder if these are equal.
-json identity_of(const RunConfig& config, const Checkpoint& checkpoint, const datasets::Tokenizer& tokenizer,
-                 const std::shared_ptr<const datasets::Tokenizer>& shared_tokenizer) {
+json identity_of(const RunConfig& config, const Checkpoint& checkpoint,
+                 const std::shared_ptr<const datasets::Tokenizer>& tokenizer) {
   json data = json::object();
   for (const WorkloadConfig& workload : config.workloads) {
-    const json description = open_windows(workload, shared_tokenizer).describe();
+    const json description = open_windows(workload, tokenizer).describe();
     for (const json& source : description.at("sources")) {
       data[workload.name].push_back({{"name", source.at("name")}, {"sha256", source.at("sha256")}});
     }
@@ -48,7 +38,7 @@ json identity_of(const RunConfig& config, const Checkpoint& checkpoint, const da
   return {{"schema_version", reports::schema_version},
           {"config", std::move(as_run)},
           {"checkpoint_sha256", checkpoint.sha256()},
-          {"tokenizer_sha256", tokenizer.sha256()},
+          {"tokenizer_sha256", tokenizer->sha256()},
           {"data", std::move(data)}};
 }
 
@@ -78,7 +68,7 @@ json describe_checkpoint(const RunConfig& config, const Checkpoint& checkpoint, 
           {"model_type", model.model_type()},
           {"parameters", model.parameter_count()},
           {"vocab_size", model.vocab_size()},
-          {"stored_dtype", dtype_name(checkpoint_dtype(checkpoint))},
+          {"stored_dtype", dtype_name(stored_dtype(checkpoint))},
           {"tokenizer", {{"kind", tokenizer.kind()}, {"sha256", tokenizer.sha256()}}}};
 }
 
@@ -125,11 +115,11 @@ RunOutcome run(const RunRequest& request) {
   const auto workloads = asked_for(config, request.only);
   const Checkpoint checkpoint = Checkpoint::open(config.checkpoint_folder);
   const std::shared_ptr<const datasets::Tokenizer> tokenizer = datasets::load_tokenizer(config.checkpoint_folder);
-  const ModelOptions options{config.device, compute_dtype_of(config, checkpoint_dtype(checkpoint)), config.dt_floor};
+  const ModelOptions options{config.device, compute_dtype_of(config, stored_dtype(checkpoint)), config.dt_floor};
   std::vector<Arm> arms = arms_of(config, options.compute_dtype);
 
   const std::filesystem::path path = request.output.value_or(std::filesystem::path("results") / config.name);
-  ResultFolder folder = ResultFolder::open(path, identity_of(config, checkpoint, *tokenizer, tokenizer), request.overwrite);
+  ResultFolder folder = ResultFolder::open(path, identity_of(config, checkpoint, tokenizer), request.overwrite);
   RunOutcome outcome{{}, path, true};
   if (std::filesystem::exists(folder.results_file())) outcome.results = reports::load_results(folder.results_file());
 

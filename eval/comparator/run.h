@@ -12,9 +12,9 @@ namespace replayeval {
 
 struct RunRequest {
   std::filesystem::path config;
-  std::optional<DeviceKind> device;              // instead of the config's
-  std::optional<std::filesystem::path> output;   // default: results/NAME, NAME being the config's
-  std::optional<std::string> only;               // one workload by name
+  std::optional<DeviceKind> device;             // instead of the config's
+  std::optional<std::filesystem::path> output;  // default: results/NAME, NAME being the config's
+  std::optional<std::string> only;              // one workload by name
   bool overwrite = false;
   bool quiet = false;
 };
@@ -25,9 +25,9 @@ struct RunOutcome {
   bool was_complete = false;  // everything asked for was there already
 };
 
-// Resumes a folder that the same config left; refuses another's (result_folder.h). results.json and report.md are written
-// after each workload. Throws what its parts throw, each a one-line message; std::invalid_argument when `only` names no
-// workload, and when CUDA is asked for but not to be had.
+// Resumes a folder that the same config left; refuses another's (result_folder.h). results.json and report.md are
+// written after each workload. Throws what its parts throw, each a one-line message; std::invalid_argument when `only`
+// names no workload, and when CUDA is asked for but not to be had.
 RunOutcome run(const RunRequest& request);
 
 }  // namespace replayeval

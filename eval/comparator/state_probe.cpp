@@ -76,8 +76,9 @@ class StateProbe::Impl final : public MixerTap {
 
  private:
   struct MixerRuns {
-    std::vector<SideRun> own, on_baseline;          // by arm
-    std::vector<std::optional<GoldRecurrence>> gold;  // by arm; absent while the arm has seen just what the baseline saw
+    std::vector<SideRun> own, on_baseline;  // by arm
+    std::vector<std::optional<GoldRecurrence>>
+        gold;  // by arm; absent while the arm has seen just what the baseline saw
   };
 
   bool measures(ErrorDepth depth) const { return std::find(depths_.begin(), depths_.end(), depth) != depths_.end(); }

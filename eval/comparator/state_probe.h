@@ -3,7 +3,8 @@
 //   local       the arm is fed the baseline's mixer inputs, so only this layer's storage differs
 //   propagated  each arm on its own stream
 //   gold        against the float64 recurrence on the inputs that the arm itself saw
-// The baseline's state is the truth of the first two. A replay arm's state is the one its checkpoint and ring stand for.
+// The baseline's state is the truth of the first two. A replay arm's state is the one its checkpoint and ring stand
+// for.
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,8 @@ void for_each_array(Records& records, Visit visit) {
 nlohmann::json costs_to_json(const Shard& shard) {
   nlohmann::json kernels = nlohmann::json::array();
   for (const KernelSeconds& entry : shard.kernel_seconds) {
-    kernels.push_back({{"arm", entry.arm}, {"kernel", entry.kernel}, {"calls", entry.calls}, {"seconds", entry.seconds}});
+    kernels.push_back(
+        {{"arm", entry.arm}, {"kernel", entry.kernel}, {"calls", entry.calls}, {"seconds", entry.seconds}});
   }
   nlohmann::json counts = nlohmann::json::array();
   for (const auto& arm : shard.storage_counts) {

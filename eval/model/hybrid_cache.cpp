@@ -59,6 +59,18 @@ std::vector<StorageCounts> HybridCache::storage_counts(std::size_t arm) const {
   return all;
 }
 
+SequenceBytes HybridCache::sequence_bytes(std::size_t arm) const {
+  SequenceBytes bytes;
+  const auto size_of = [](const at::Tensor& tensor) {
+    return tensor.defined() ? static_cast<std::int64_t>(tensor.nbytes()) : std::int64_t{0};
+  };
+  for (const Mamba2Cache& mixer : caches_[arm].mixers) {
+    bytes.state += size_of(mixer.state) / slots_;
+    bytes.ring += (size_of(mixer.ring_x) + size_of(mixer.ring_B) + size_of(mixer.ring_dt)) / slots_;
+  }
+  return bytes;
+}
+
 void HybridCache::advance(std::int64_t tokens) {
   position_ += tokens;
   for (std::size_t a = 0; a < arms_.size(); ++a)

@@ -37,6 +37,7 @@ class HybridCache : public DecodeCache {
   void reset() override;
   std::int64_t position() const override { return position_; }
   std::vector<StorageCounts> storage_counts(std::size_t arm) const override;
+  SequenceBytes sequence_bytes(std::size_t arm) const override;
 
   std::int64_t num_arms() const { return static_cast<std::int64_t>(arms_.size()); }
   ArmCaches& of(std::int64_t arm) { return caches_[static_cast<std::size_t>(arm)]; }

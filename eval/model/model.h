@@ -22,6 +22,11 @@ struct ModelOptions {
   DtFloor dt_floor = DtFloor::published;
 };
 
+// Bytes that one sequence of one arm holds, over all layers.
+struct SequenceBytes {
+  std::int64_t state = 0, ring = 0;
+};
+
 // One row per decoded sequence: slots of all arms' caches, positions, KV. Opaque outside eval/model.
 class DecodeCache {
  public:
@@ -33,6 +38,7 @@ class DecodeCache {
   virtual std::int64_t position() const = 0;  // tokens decoded so far (the same for all slots)
   // [layers of mixers] for one arm, in layer order: counts of odd stored values so far.
   virtual std::vector<StorageCounts> storage_counts(std::size_t arm) const = 0;
+  virtual SequenceBytes sequence_bytes(std::size_t arm) const = 0;
 };
 
 // Sees each mixer's input, arm by arm, before the mixer runs. `mixer` counts state-space layers from 0.

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "datasets/error.h"
-#include "tests/datasets/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace replayeval::datasets {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "datasets/sha256.h"
 #include "tests/datasets/gzipped.h"
-#include "tests/datasets/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace replayeval::datasets {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "datasets/sha256.h"
-#include "tests/datasets/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace replayeval::datasets {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/datasets/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace replayeval::datasets {
 namespace {

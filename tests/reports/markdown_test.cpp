@@ -9,13 +9,12 @@
 
 #include "reports/gnuplot.h"
 #include "reports/markdown_table.h"
-#include "tests/datasets/temporary_folder.h"
 #include "tests/reports/sample_results.h"
+#include "tests/temporary_folder.h"
 
 namespace replayeval::reports {
 namespace {
 
-using datasets::TemporaryFolder;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -145,7 +144,7 @@ TEST(WriteMarkdownReport, LinksLeadToFigures) {
 TEST(WriteMarkdownReport, UnwritableFolder) {
   const TemporaryFolder folder;
   folder.write("file", "");
-  EXPECT_THAT(datasets::message_of([&] { write_markdown_report(sample_results(), folder.path() / "file" / "sub"); }),
+  EXPECT_THAT(message_of([&] { write_markdown_report(sample_results(), folder.path() / "file" / "sub"); }),
               HasSubstr("file/sub: cannot be made"));
 }
 

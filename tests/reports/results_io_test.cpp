@@ -14,14 +14,12 @@
 
 #include "reports/atomic_file.h"
 #include "reports/results_schema.h"
-#include "tests/datasets/temporary_folder.h"
 #include "tests/reports/sample_results.h"
+#include "tests/temporary_folder.h"
 
 namespace replayeval::reports {
 namespace {
 
-using datasets::message_of;
-using datasets::TemporaryFolder;
 using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;

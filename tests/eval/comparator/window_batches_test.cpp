@@ -1,11 +1,12 @@
 #include "eval/comparator/window_batches.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <map>
 
-#include "tests/comparator/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace replayeval {
 namespace {
@@ -31,7 +32,7 @@ class ByteTokenizer final : public datasets::Tokenizer {
 datasets::WindowReader reader_of(const TemporaryFolder& folder, const std::vector<std::size_t>& lengths,
                                  std::int64_t context) {
   for (std::size_t i = 0; i < lengths.size(); ++i) {
-    std::ofstream(folder.path() / ("d" + std::to_string(i) + ".txt")) << std::string(lengths[i], 'a');
+    std::ofstream(folder.path() / fmt::format("d{}.txt", i)) << std::string(lengths[i], 'a');
   }
   datasets::TextSourceSpec spec;
   spec.name = "text";

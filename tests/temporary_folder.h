@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace replayeval::datasets {
+namespace replayeval {
 
 class TemporaryFolder {
  public:
@@ -47,4 +47,4 @@ std::string message_of(Call&& call) {
   return "";
 }
 
-}  // namespace replayeval::datasets
+}  // namespace replayeval

@@ -2,8 +2,8 @@
 
 #include "eval/model/architecture.h"
 #include "eval/model/nemotron_h_config.h"
-#include "tests/checkpoint/expect_error.h"
-#include "tests/model/tiny_nemotron_h.h"
+#include "tests/eval/checkpoint/expect_error.h"
+#include "tests/eval/model/tiny_nemotron_h.h"
 
 namespace replayeval {
 namespace {

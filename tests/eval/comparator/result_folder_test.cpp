@@ -6,7 +6,7 @@
 #include <fstream>
 #include <optional>
 
-#include "tests/comparator/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace replayeval {
 namespace {

@@ -8,8 +8,8 @@
 #include <iterator>
 
 #include "datasets/sha256.h"
-#include "tests/checkpoint/checkpoint_folder.h"
-#include "tests/checkpoint/expect_error.h"
+#include "tests/eval/checkpoint/checkpoint_folder.h"
+#include "tests/eval/checkpoint/expect_error.h"
 
 namespace replayeval {
 namespace {

@@ -1,6 +1,6 @@
 """Logits of `replayeval logits` against transformers' own nemotron_h, float32 on the CPU, in both modes.
 
-    REPLAYEVAL=build/cpu/bin/replayeval python3 -m unittest tests/model/test_parity.py
+    REPLAYEVAL=build/cpu/bin/replayeval python3 -m unittest tests/eval/model/test_parity.py
 """
 
 import os
@@ -17,7 +17,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import nemotron_h_models as models  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("REPLAYEVAL", str(ROOT / "build/release/bin/replayeval"))
 BUNDLED = ROOT / "checkpoints/tiny-nemotron-h"
 TOLERANCE = 2e-4  # of the logit range

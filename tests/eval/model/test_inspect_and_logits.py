@@ -1,6 +1,6 @@
 """`replayeval inspect` and `replayeval logits` as commands: what they print, and what they do with bad input.
 
-    REPLAYEVAL=build/cpu/bin/replayeval python3 -m unittest tests/model/test_inspect_and_logits.py
+    REPLAYEVAL=build/cpu/bin/replayeval python3 -m unittest tests/eval/model/test_inspect_and_logits.py
 """
 
 import json
@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import nemotron_h_models as models  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("REPLAYEVAL", str(ROOT / "build/release/bin/replayeval"))
 
 

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "tests/comparator/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace replayeval {
 namespace {
@@ -27,7 +27,8 @@ metrics::TokenDivergence arm_of(std::vector<double> log_prob) {
 
 Shard example() {
   Shard shard;
-  shard.tokens = {{1, 0, 0}, {1, 2, 1}, {1, 2, 1}, {40, 41, 42}, {arm_of({-1.25, -2.5, -3.0 / 7}), arm_of({-4, -0.1, -2})}};
+  shard.tokens = {
+      {1, 0, 0}, {1, 2, 1}, {1, 2, 1}, {40, 41, 42}, {arm_of({-1.25, -2.5, -3.0 / 7}), arm_of({-4, -0.1, -2})}};
   shard.decoded_tokens = 5;
   shard.seconds = 0.75;
   shard.kernel_seconds = {{"", "dense", 3, 0.5}, {"replay", "mamba2", 6, 0.125}};
@@ -82,7 +83,8 @@ TEST(Shard, DamageIsNamed) {
   const TemporaryFolder folder;
   save_shard(folder.path(), 0, example());
   EXPECT_THAT(failure(folder, 3), HasSubstr("000000.npy: expected 22 rows for 3 arms"));
-  std::filesystem::resize_file(folder.path() / "000000.npy", std::filesystem::file_size(folder.path() / "000000.npy") - 8);
+  std::filesystem::resize_file(folder.path() / "000000.npy",
+                               std::filesystem::file_size(folder.path() / "000000.npy") - 8);
   EXPECT_THAT(failure(folder, 2), HasSubstr("000000.npy: the header promises"));
   std::ofstream(folder.path() / "000000.json") << "{";
   EXPECT_THAT(failure(folder, 2), HasSubstr("000000.json: damaged"));

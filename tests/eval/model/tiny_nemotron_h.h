@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "eval/checkpoint/checkpoint.h"
-#include "tests/checkpoint/checkpoint_folder.h"
+#include "tests/eval/checkpoint/checkpoint_folder.h"
 
 namespace replayeval::testing {
 

@@ -44,11 +44,13 @@ class TwoMixers final : public Model {
       for (const Arm& arm : list) {
         auto& row = mixers.emplace_back();
         for (const Mamba2Mixer& mixer : model->mixers_) {
-          row.push_back(make_mamba2_cache(mixer, arm, 1, at::kFloat, at::kCPU, row.empty() ? at::Tensor() : row[0].cursor));
+          row.push_back(
+              make_mamba2_cache(mixer, arm, 1, at::kFloat, at::kCPU, row.empty() ? at::Tensor() : row[0].cursor));
         }
       }
     }
     std::vector<StorageCounts> storage_counts(std::size_t) const override { return {}; }
+    SequenceBytes sequence_bytes(std::size_t) const override { return {}; }
   };
 
   const std::string& model_type() const override { return type_; }
@@ -165,8 +167,10 @@ TEST_F(StateProbeTest, DepthsDifferOnlyBehindTheFirstMixer) {
   StateProbe probe(model, arms_, 0, {10}, {ErrorDepth::local, ErrorDepth::propagated});
   probe.add(at::randint(32, {1, 10}, at::kLong));
   const auto rows = probe.rows();
-  EXPECT_EQ(row(rows, "bf16", "local", 1, 10).relative_frobenius, row(rows, "bf16", "propagated", 1, 10).relative_frobenius);
-  EXPECT_NE(row(rows, "bf16", "local", 3, 10).relative_frobenius, row(rows, "bf16", "propagated", 3, 10).relative_frobenius);
+  EXPECT_EQ(row(rows, "bf16", "local", 1, 10).relative_frobenius,
+            row(rows, "bf16", "propagated", 1, 10).relative_frobenius);
+  EXPECT_NE(row(rows, "bf16", "local", 3, 10).relative_frobenius,
+            row(rows, "bf16", "propagated", 3, 10).relative_frobenius);
 }
 
 TEST_F(StateProbeTest, BaselineNeedNotComeFirst) {
@@ -181,7 +185,8 @@ TEST_F(StateProbeTest, BaselineNeedNotComeFirst) {
   const auto b = last.rows();
   for (const char* depth : {"local", "propagated", "gold"}) {
     for (const char* arm : {"bf16", "replay", "baseline"}) {
-      EXPECT_EQ(row(a, arm, depth, 3, 10).relative_frobenius, row(b, arm, depth, 3, 10).relative_frobenius) << depth << arm;
+      EXPECT_EQ(row(a, arm, depth, 3, 10).relative_frobenius, row(b, arm, depth, 3, 10).relative_frobenius)
+          << depth << arm;
     }
   }
 }

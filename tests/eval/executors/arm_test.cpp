@@ -4,8 +4,8 @@
 
 #include <stdexcept>
 
-#include "tests/checkpoint/expect_error.h"
-#include "tests/executors/arms.h"
+#include "tests/eval/checkpoint/expect_error.h"
+#include "tests/eval/executors/arms.h"
 
 namespace replayeval {
 namespace {

@@ -7,9 +7,9 @@
 #include <stdexcept>
 
 #include "eval/executors/device.h"
-#include "tests/checkpoint/expect_error.h"
-#include "tests/executors/arms.h"
-#include "tests/executors/random_mixer.h"
+#include "tests/eval/checkpoint/expect_error.h"
+#include "tests/eval/executors/arms.h"
+#include "tests/eval/executors/random_mixer.h"
 #include "tests/kernels/on_device.h"
 
 namespace replayeval {

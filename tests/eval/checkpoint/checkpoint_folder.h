@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/comparator/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace replayeval::testing {
 

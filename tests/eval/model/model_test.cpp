@@ -6,10 +6,10 @@
 
 #include <stdexcept>
 
-#include "tests/checkpoint/expect_error.h"
-#include "tests/executors/arms.h"
+#include "tests/eval/checkpoint/expect_error.h"
+#include "tests/eval/executors/arms.h"
+#include "tests/eval/model/tiny_nemotron_h.h"
 #include "tests/kernels/on_device.h"
-#include "tests/model/tiny_nemotron_h.h"
 
 namespace replayeval {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "tests/comparator/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace replayeval {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/model/tiny_nemotron_h.h"
+#include "tests/eval/model/tiny_nemotron_h.h"
 
 #include <cmath>
 #include <random>

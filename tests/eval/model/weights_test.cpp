@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "eval/model/model.h"
-#include "tests/checkpoint/expect_error.h"
-#include "tests/model/tiny_nemotron_h.h"
+#include "tests/eval/checkpoint/expect_error.h"
+#include "tests/eval/model/tiny_nemotron_h.h"
 
 namespace replayeval {
 namespace {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string>
 
-#include "tests/comparator/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace replayeval {
 namespace {
