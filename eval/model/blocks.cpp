@@ -3,27 +3,47 @@
 #include <ATen/ATen.h>
 
 namespace replayeval {
-namespace {
 
 at::Tensor timed_linear(const at::Tensor& x, const Linear& layer, const Step& step) {
   const KernelClock::Scope scope(step.clock, "", "dense");
   return linear(x, layer);
 }
 
-}  // namespace
-
 at::Tensor MambaBlock::run(const at::Tensor& x, const Step& step) const {
   const std::int64_t arms = x.size(0);
-  const at::Tensor projected = timed_linear(x, weights_.in_proj, step).view({arms, step.batch, step.tokens, -1});
+  at::Tensor projected = timed_linear(x, weights_.in_proj, step);
+  if (weights_.projection_multiplier.defined())
+    projected = per_arm(projected, [this](const at::Tensor& part) {
+      return part.mul(weights_.projection_multiplier.to(part.scalar_type()));
+    });
+  projected = projected.view({arms, step.batch, step.tokens, -1});
   std::vector<at::Tensor> outputs;
   for (std::int64_t arm = 0; arm < arms; ++arm) {
     const at::Tensor input = projected.select(0, arm);
     if (step.tap != nullptr)
       step.tap->on_mixer(static_cast<std::int64_t>(index_), static_cast<std::size_t>(arm), input);
     Mamba2Cache& cache = step.cache.of(arm).mixers[index_];
-    outputs.push_back(run_mamba2(mixers_[index_], step.cache.arm(arm), cache, input, {}, step.clock).out);
+    outputs.push_back(run_mamba2(mixer_, step.cache.arm(arm), cache, input, {}, step.clock).out);
   }
   return timed_linear(at::stack(outputs).view({arms, step.batch * step.tokens, -1}), weights_.out_proj, step);
+}
+
+at::Tensor AttentionBlock::attend_arm(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Step& step,
+                                      std::int64_t arm) const {
+  const std::int64_t position = step.cache.position();
+  at::Tensor query = q.view({-1, form_.num_heads, form_.head_dim}),
+             key = k.view({-1, form_.num_kv_heads, form_.head_dim});
+  if (form_.key_multiplier != 1.0) key = key.mul(form_.key_multiplier);
+  if (form_.rotary) {
+    const at::Tensor positions =
+        at::arange(position, position + step.tokens, at::TensorOptions().dtype(at::kLong).device(q.device()))
+            .repeat({step.batch});
+    query = rotate(query, positions, *form_.rotary);
+    key = rotate(key, positions, *form_.rotary);
+  }
+  KeyValueCache& cache = step.cache.of(arm).attention[index_];
+  append(cache, key, v, position);
+  return attend(query, cache, position, {form_.scale, form_.window});
 }
 
 at::Tensor AttentionBlock::run(const at::Tensor& x, const Step& step) const {
@@ -34,8 +54,7 @@ at::Tensor AttentionBlock::run(const at::Tensor& x, const Step& step) const {
   {
     const KernelClock::Scope scope(step.clock, "", "attention");
     for (std::int64_t arm = 0; arm < x.size(0); ++arm)
-      outputs.push_back(attend(q.select(0, arm), k.select(0, arm), v.select(0, arm),
-                               step.cache.of(arm).attention[index_], step.cache.position()));
+      outputs.push_back(attend_arm(q.select(0, arm), k.select(0, arm), v.select(0, arm), step, arm));
   }
   return timed_linear(at::stack(outputs), weights_.o_proj, step);
 }

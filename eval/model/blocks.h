@@ -3,8 +3,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
+
 #include "eval/model/hybrid_cache.h"
 #include "eval/model/layers.h"
+#include "eval/model/rotary.h"
 
 namespace replayeval {
 
@@ -14,30 +17,35 @@ struct Step {
   std::int64_t batch, tokens;
   KernelClock* clock;
   MixerTap* tap;
+  at::Tensor embeddings;  // [arms, batch * tokens, hidden]: what entered the first layer
 };
 
 class Block {
  public:
   virtual ~Block() = default;
-  // x: [arms, batch * tokens, hidden] in compute dtype -> the same shape and type.
+  // x: [arms, batch * tokens, width] in compute dtype -> [arms, batch * tokens, hidden], same type.
   virtual at::Tensor run(const at::Tensor& x, const Step& step) const = 0;
 };
+
+// linear(), counted as dense work.
+at::Tensor timed_linear(const at::Tensor& x, const Linear& layer, const Step& step);
 
 struct MambaWeights {
   Linear in_proj;  // to z | x | B | C | dt
   Linear out_proj;
+  at::Tensor projection_multiplier;  // [projection_size] float32 on in_proj's output, or undefined
 };
 
 class MambaBlock : public Block {
  public:
-  // The mixer is number `index` of `mixers`, which must outlive the block.
-  MambaBlock(MambaWeights weights, const std::vector<Mamba2Mixer>& mixers, std::size_t index)
-      : weights_(std::move(weights)), mixers_(mixers), index_(index) {}
+  // `index` counts the model's mixers from 0.
+  MambaBlock(MambaWeights weights, Mamba2Mixer mixer, std::size_t index)
+      : weights_(std::move(weights)), mixer_(std::move(mixer)), index_(index) {}
   at::Tensor run(const at::Tensor& x, const Step& step) const override;
 
  private:
   MambaWeights weights_;
-  const std::vector<Mamba2Mixer>& mixers_;
+  Mamba2Mixer mixer_;
   std::size_t index_;
 };
 
@@ -45,14 +53,28 @@ struct AttentionWeights {
   Linear q_proj, k_proj, v_proj, o_proj;
 };
 
+struct AttentionForm {
+  std::int64_t num_heads = 0, num_kv_heads = 0, head_dim = 0;
+  std::optional<double> scale;         // of the scores; head_dim^-1/2 if absent
+  std::optional<Rotary> rotary;        // no positions if absent
+  std::optional<std::int64_t> window;  // a token sees itself and window - 1 before it; all if absent
+  double key_multiplier = 1.0;         // on keys, before the rotation
+};
+
 class AttentionBlock : public Block {
  public:
-  // `index` counts attention layers from 0.
-  AttentionBlock(AttentionWeights weights, std::size_t index) : weights_(std::move(weights)), index_(index) {}
+  // `index` counts the model's attention caches from 0.
+  AttentionBlock(AttentionWeights weights, AttentionForm form, std::size_t index)
+      : weights_(std::move(weights)), form_(std::move(form)), index_(index) {}
   at::Tensor run(const at::Tensor& x, const Step& step) const override;
 
  private:
+  // One arm: q, k, v [rows, heads * head_dim] -> [rows, num_heads * head_dim].
+  at::Tensor attend_arm(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Step& step,
+                        std::int64_t arm) const;
+
   AttentionWeights weights_;
+  AttentionForm form_;
   std::size_t index_;
 };
 
@@ -60,6 +82,7 @@ struct MlpWeights {
   Linear up_proj, down_proj;
 };
 
+// down(relu(up x)^2)
 class SquaredReluMlpBlock : public Block {
  public:
   explicit SquaredReluMlpBlock(MlpWeights weights) : weights_(std::move(weights)) {}

@@ -9,39 +9,49 @@
 namespace replayeval {
 namespace {
 
-ArmCaches make_arm_caches(const Arm& arm, const std::vector<Mamba2Mixer>& mixers, const HybridCacheShape& shape,
-                          std::int64_t slots, std::int64_t capacity) {
+// The arm's cursor on `device`, made at first use.
+at::Tensor cursor_on(const at::Device& device, std::int64_t slots, ArmCaches& caches) {
+  for (const at::Tensor& cursor : caches.cursors)
+    if (cursor.device() == device) return cursor;
+  return caches.cursors.emplace_back(at::zeros({slots}, at::TensorOptions().device(device).dtype(at::kInt)));
+}
+
+ArmCaches make_arm_caches(const Arm& arm, const std::vector<Mamba2Mixer>& mixers,
+                          const std::vector<KeyValueShape>& attention, at::ScalarType compute_dtype, std::int64_t slots,
+                          std::int64_t capacity) {
   ArmCaches caches;
-  const auto options = at::TensorOptions().device(shape.device);
-  if (arm.executor == Executor::replay) caches.cursor = at::zeros({slots}, options.dtype(at::kInt));
-  for (const Mamba2Mixer& mixer : mixers)
-    caches.mixers.push_back(make_mamba2_cache(mixer, arm, slots, shape.compute_dtype, shape.device, caches.cursor));
-  for (std::int64_t layer = 0; layer < shape.attention_layers; ++layer) {
-    const auto make = [&] {
-      return at::empty({slots, shape.kv_heads, capacity, shape.head_dim}, options.dtype(shape.compute_dtype));
-    };
-    caches.attention.push_back({make(), make()});
+  for (const Mamba2Mixer& mixer : mixers) {
+    const at::Device device = mixer.A_log.device();
+    const at::Tensor cursor = arm.executor == Executor::replay ? cursor_on(device, slots, caches) : at::Tensor();
+    caches.mixers.push_back(make_mamba2_cache(mixer, arm, slots, compute_dtype, device, cursor));
+  }
+  for (const KeyValueShape& layer : attention) {
+    const auto options = at::TensorOptions().device(layer.device).dtype(compute_dtype);
+    caches.attention.push_back({at::empty({slots, layer.kv_heads, capacity, layer.key_dim}, options),
+                                at::empty({slots, layer.kv_heads, capacity, layer.value_dim}, options)});
   }
   return caches;
 }
 
 }  // namespace
 
-HybridCache::HybridCache(std::vector<Arm> arms, const std::vector<Mamba2Mixer>& mixers, const HybridCacheShape& shape,
-                         std::int64_t slots, std::int64_t capacity)
+HybridCache::HybridCache(std::vector<Arm> arms, const std::vector<Mamba2Mixer>& mixers,
+                         const std::vector<KeyValueShape>& attention, at::ScalarType compute_dtype, std::int64_t slots,
+                         std::int64_t capacity)
     : arms_(std::move(arms)), slots_(slots), capacity_(capacity) {
   if (arms_.empty()) throw std::invalid_argument("decode cache: no arms; expected at least one");
   if (slots < 1 || capacity < 1)
     throw std::invalid_argument("decode cache: " + std::to_string(slots) + " slots of " + std::to_string(capacity) +
                                 " tokens; expected at least one of each");
   for (const Arm& arm : arms_) validate(arm);
-  for (const Arm& arm : arms_) caches_.push_back(make_arm_caches(arm, mixers, shape, slots, capacity));
+  for (const Arm& arm : arms_)
+    caches_.push_back(make_arm_caches(arm, mixers, attention, compute_dtype, slots, capacity));
 }
 
 void HybridCache::reset() {
   position_ = 0;  // what lies behind it in the key and value caches is never read
   for (ArmCaches& caches : caches_) {
-    if (caches.cursor.defined()) caches.cursor.zero_();
+    for (const at::Tensor& cursor : caches.cursors) cursor.zero_();
     for (Mamba2Cache& mixer : caches.mixers)
       for (at::Tensor* tensor : {&mixer.state, &mixer.conv_state, &mixer.ring_x, &mixer.ring_B, &mixer.ring_dt})
         if (tensor->defined()) tensor->zero_();
@@ -74,7 +84,7 @@ SequenceBytes HybridCache::sequence_bytes(std::size_t arm) const {
 void HybridCache::advance(std::int64_t tokens) {
   position_ += tokens;
   for (std::size_t a = 0; a < arms_.size(); ++a)
-    if (caches_[a].cursor.defined()) advance_cursor(arms_[a], caches_[a].cursor, slots_, tokens);
+    for (const at::Tensor& cursor : caches_[a].cursors) advance_cursor(arms_[a], cursor, slots_, tokens);
 }
 
 }  // namespace replayeval

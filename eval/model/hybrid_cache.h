@@ -14,22 +14,23 @@ struct KeyValueCache {
 };
 
 struct ArmCaches {
-  at::Tensor cursor;                // [slots] int32, shared by the arm's mixers; undefined for an exact arm
+  std::vector<at::Tensor> cursors;  // [slots] int32 each: one a device, shared by the arm's mixers there; none if exact
   std::vector<Mamba2Cache> mixers;  // in layer order
   std::vector<KeyValueCache> attention;
 };
 
-struct HybridCacheShape {
-  std::int64_t attention_layers = 0, kv_heads = 0, head_dim = 0;
-  at::ScalarType compute_dtype = at::kFloat;
+struct KeyValueShape {  // of one attention layer
+  std::int64_t kv_heads = 0, key_dim = 0, value_dim = 0;
   at::Device device = at::Device(at::kCPU);
 };
 
 class HybridCache : public DecodeCache {
  public:
+  // A mixer's cache lives where the mixer's weights do.
   // Throws std::invalid_argument on no arms, on an arm that makes no sense, and on slots or capacity below 1.
-  HybridCache(std::vector<Arm> arms, const std::vector<Mamba2Mixer>& mixers, const HybridCacheShape& shape,
-              std::int64_t slots, std::int64_t capacity);
+  HybridCache(std::vector<Arm> arms, const std::vector<Mamba2Mixer>& mixers,
+              const std::vector<KeyValueShape>& attention, at::ScalarType compute_dtype, std::int64_t slots,
+              std::int64_t capacity);
 
   const std::vector<Arm>& arms() const override { return arms_; }
   std::int64_t slots() const override { return slots_; }

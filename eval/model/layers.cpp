@@ -23,10 +23,13 @@ at::Tensor aligned(const at::Tensor& x) {
 }
 
 // True where query row r (the token at position first + r) may see key column c.
-at::Tensor causal_mask(std::int64_t first, std::int64_t queries, std::int64_t keys, const at::Device& device) {
+at::Tensor causal_mask(std::int64_t first, std::int64_t queries, std::int64_t keys,
+                       const std::optional<std::int64_t>& window, const at::Device& device) {
   const auto options = at::TensorOptions().dtype(at::kLong).device(device);
-  const at::Tensor positions = at::arange(first, first + queries, options).unsqueeze(1);
-  return at::arange(keys, options).unsqueeze(0).le(positions);
+  const at::Tensor rows = at::arange(first, first + queries, options).unsqueeze(1);
+  const at::Tensor columns = at::arange(keys, options).unsqueeze(0);
+  const at::Tensor seen = columns.le(rows);
+  return window ? seen.logical_and(columns.gt(rows.sub(*window))) : seen;
 }
 
 }  // namespace
@@ -55,16 +58,20 @@ at::Tensor per_arm(const at::Tensor& x, const std::function<at::Tensor(const at:
   return at::stack(parts);
 }
 
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps, at::ScalarType type) {
+at::Tensor rms_norm(const at::Tensor& x, const Norm& norm, at::ScalarType type) {
   return per_arm(x, [&](const at::Tensor& part) {
     const at::Tensor wide = part.to(at::kFloat);
-    const at::Tensor scale = wide.square().mean(-1, /*keepdim=*/true).add_(eps).rsqrt_();
-    return wide.mul(scale).mul_(weight).to(type);
+    const at::Tensor scale = wide.square().mean(-1, /*keepdim=*/true).add_(norm.eps).rsqrt_();
+    return wide.mul(scale).mul_(norm.weight).to(type);
   });
 }
 
 at::Tensor squared_relu(const at::Tensor& x) {
   return per_arm(x, [](const at::Tensor& part) { return at::relu(part).square_(); });
+}
+
+at::Tensor multiply(const at::Tensor& x, double factor) {
+  return per_arm(x, [factor](const at::Tensor& part) { return part.mul(factor); });
 }
 
 at::Tensor add_residual(const at::Tensor& residual, const at::Tensor& x) {
@@ -77,32 +84,36 @@ at::Tensor add_residual(const at::Tensor& residual, const at::Tensor& x) {
   return sum;
 }
 
-at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, KeyValueCache& cache,
-                  std::int64_t position) {
-  const std::int64_t batch = cache.keys.size(0), kv_heads = cache.keys.size(1), head_dim = cache.keys.size(3);
-  const std::int64_t tokens = q.size(0) / batch, group = q.size(1) / (kv_heads * head_dim);
-  const auto append = [&](const at::Tensor& store, const at::Tensor& rows) {
-    store.narrow(2, position, tokens).copy_(rows.view({batch, tokens, kv_heads, head_dim}).transpose(1, 2));
+void append(KeyValueCache& cache, const at::Tensor& keys, const at::Tensor& values, std::int64_t position) {
+  const auto write = [&](const at::Tensor& store, const at::Tensor& rows) {
+    const std::int64_t batch = store.size(0), tokens = rows.size(0) / batch;
+    const at::Tensor tokens_of = rows.reshape({batch, tokens, store.size(1), store.size(3)});
+    store.narrow(2, position, tokens).copy_(tokens_of.transpose(1, 2));
   };
-  append(cache.keys, k);
-  append(cache.values, v);
+  write(cache.keys, keys);
+  write(cache.values, values);
+}
 
-  const at::Tensor heads = q.view({batch, tokens, kv_heads, group, head_dim}).permute({0, 2, 3, 1, 4});
-  const double scale = 1.0 / std::sqrt(static_cast<double>(head_dim));
+at::Tensor attend(const at::Tensor& q, const KeyValueCache& cache, std::int64_t position, const AttentionSpan& span) {
+  const std::int64_t batch = cache.keys.size(0), kv_heads = cache.keys.size(1), key_dim = cache.keys.size(3);
+  const std::int64_t tokens = q.size(0) / batch, group = q.size(1) / kv_heads, value_dim = cache.values.size(3);
+  const at::Tensor heads = q.reshape({batch, tokens, kv_heads, group, key_dim}).permute({0, 2, 3, 1, 4});
+  const double scale = span.scale.value_or(1.0 / std::sqrt(static_cast<double>(key_dim)));
   std::vector<at::Tensor> outputs;
   for (std::int64_t begin = 0; begin < tokens; begin += most_queries) {
     const std::int64_t queries = std::min(most_queries, tokens - begin);
     const std::int64_t keys = position + begin + queries;
     // The query heads that share a key head become more query rows of it, so that nothing is repeated in memory.
     const at::Tensor rows =
-        aligned(heads.narrow(3, begin, queries).reshape({batch, kv_heads, group * queries, head_dim}));
+        aligned(heads.narrow(3, begin, queries).reshape({batch, kv_heads, group * queries, key_dim}));
     std::optional<at::Tensor> mask;
-    if (queries > 1) mask = causal_mask(position + begin, queries, keys, q.device()).repeat({group, 1});
+    if (queries > 1 || span.window)
+      mask = causal_mask(position + begin, queries, keys, span.window, q.device()).repeat({group, 1});
     const at::Tensor out = at::scaled_dot_product_attention(rows, cache.keys.narrow(2, 0, keys),
                                                             cache.values.narrow(2, 0, keys), mask, 0.0, false, scale);
-    outputs.push_back(out.view({batch, kv_heads, group, queries, head_dim}).permute({0, 3, 1, 2, 4}));
+    outputs.push_back(out.view({batch, kv_heads, group, queries, value_dim}).permute({0, 3, 1, 2, 4}));
   }
-  return at::cat(outputs, 1).reshape({batch * tokens, kv_heads * group * head_dim});
+  return at::cat(outputs, 1).reshape({batch * tokens, kv_heads * group * value_dim});
 }
 
 }  // namespace replayeval

@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <optional>
 
 #include "eval/model/hybrid_cache.h"
 
@@ -26,19 +27,31 @@ at::Tensor linear(const at::Tensor& x, const Linear& layer);
 // x: [arms, ...] -> the stacked results of f on each arm's part; f must keep the leading sizes of what it is given.
 at::Tensor per_arm(const at::Tensor& x, const std::function<at::Tensor(const at::Tensor&)>& f);
 
+struct Norm {
+  at::Tensor weight;  // [width] float32
+  double eps = 1e-5;
+};
+
 // Normalised and multiplied with the weight in float32, rounded once, to `type` (as the published code does).
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight /* [width] float32 */, double eps,
-                    at::ScalarType type);
+at::Tensor rms_norm(const at::Tensor& x, const Norm& norm, at::ScalarType type);
 
 at::Tensor squared_relu(const at::Tensor& x);
+
+at::Tensor multiply(const at::Tensor& x, double factor);
 
 // residual + x, in residual's type.
 at::Tensor add_residual(const at::Tensor& residual, const at::Tensor& x);
 
-// Grouped-query attention of one arm's new tokens over the cached and the new ones, without positions, scale
-// head_dim^-1/2. Appends keys and values at `position`. q: [B * T, heads * head_dim], k and v: [B * T, kv_heads *
-// head_dim] -> [B * T, heads * head_dim].
-at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, KeyValueCache& cache,
-                  std::int64_t position);
+// Writes one arm's new keys [B * T, kv_heads, key_dim] and values [B * T, kv_heads * value_dim] at `position`.
+void append(KeyValueCache& cache, const at::Tensor& keys, const at::Tensor& values, std::int64_t position);
+
+struct AttentionSpan {
+  std::optional<double> scale;         // of the scores; key_dim^-1/2 if absent
+  std::optional<std::int64_t> window;  // how many tokens one sees, itself included; all if absent
+};
+
+// Causal grouped-query attention of one arm's newest T tokens, which lie in the cache from `position` on.
+// q: [B * T, heads, key_dim] -> [B * T, heads * value_dim].
+at::Tensor attend(const at::Tensor& q, const KeyValueCache& cache, std::int64_t position, const AttentionSpan& span);
 
 }  // namespace replayeval

@@ -1,0 +1,122 @@
+#include "eval/model/hybrid_builder.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+#include "eval/executors/device.h"
+
+namespace replayeval {
+namespace {
+
+// Products in the types that their operands have and with float32 sums, on every device.
+void forbid_reduced_precision() {
+  at::globalContext().setAllowTF32CuBLAS(false);
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setAllowBF16ReductionCuBLAS(false);
+  at::globalContext().setAllowFP16ReductionCuBLAS(false);
+}
+
+}  // namespace
+
+HybridBuilder::HybridBuilder(const Checkpoint& checkpoint, Architecture architecture, const ModelOptions& options,
+                             const std::vector<std::string>& prefixes, const std::string& probe)
+    : options_(options),
+      device_(torch_device(options.device)),
+      compute_(scalar_type(options.compute_dtype)),
+      weights_(checkpoint, device_, prefixes, probe),
+      folder_(checkpoint.folder().string()) {
+  forbid_reduced_precision();
+  parts_.architecture = std::move(architecture);
+}
+
+void HybridBuilder::begin_layer(std::int64_t index) { layer_ = index; }
+
+Linear HybridBuilder::linear(const std::string& name, std::int64_t out, std::int64_t in, bool bias) {
+  return {weights_.load(name + ".weight", {out, in}, compute_),
+          bias ? weights_.load(name + ".bias", {out}, compute_) : at::Tensor()};
+}
+
+Norm HybridBuilder::norm(const std::string& name, double eps) {
+  return {weights_.load(name + ".weight", {parts_.architecture.hidden_size}, at::kFloat), eps};
+}
+
+std::unique_ptr<Block> HybridBuilder::mamba(const std::string& name, const MambaForm& form) {
+  const Architecture& architecture = parts_.architecture;
+  const std::int64_t heads = architecture.mamba.num_heads, inner = heads * architecture.mamba.head_dim;
+  const std::int64_t channels = architecture.conv_dim(), hidden = architecture.hidden_size;
+  Mamba2Mixer mixer;
+  mixer.shape = architecture.mamba;
+  mixer.conv_kernel = architecture.conv_kernel;
+  mixer.conv_weight = weights_.load(name + ".conv1d.weight", {channels, 1, mixer.conv_kernel}, at::kFloat).squeeze(1);
+  if (form.use_conv_bias) mixer.conv_bias = weights_.load(name + ".conv1d.bias", {channels}, at::kFloat);
+  mixer.A_log = weights_.load(name + ".A_log", {heads}, at::kFloat);
+  mixer.D = weights_.load(name + ".D", {heads}, at::kFloat);
+  mixer.dt_bias = weights_.load(name + ".dt_bias", {heads}, at::kFloat);
+  mixer.dt_min = form.dt_min;
+  mixer.dt_max = form.dt_max;
+  mixer.norm_weight = weights_.load(name + ".norm.weight", {inner}, at::kFloat);
+  mixer.norm_group_size = form.norm_group_size;
+  mixer.norm_eps = static_cast<float>(form.norm_eps);
+  MambaWeights dense;
+  const std::int64_t input = form.input_size == 0 ? hidden : form.input_size;
+  dense.in_proj = linear(name + ".in_proj", mixer.projection_size(), input, form.use_bias);
+  dense.out_proj = linear(name + ".out_proj", hidden, inner, form.use_bias);
+  parts_.mixers.push_back(mixer);
+  parts_.mixer_layers.push_back(layer_);
+  return std::make_unique<MambaBlock>(std::move(dense), std::move(mixer), parts_.mixers.size() - 1);
+}
+
+std::unique_ptr<Block> HybridBuilder::attention(const std::string& name, const AttentionForm& form, bool qkv_bias,
+                                                bool o_bias) {
+  const std::int64_t hidden = parts_.architecture.hidden_size;
+  const std::int64_t query = form.num_heads * form.head_dim, key = form.num_kv_heads * form.head_dim;
+  AttentionWeights dense;
+  dense.q_proj = linear(name + ".q_proj", query, hidden, qkv_bias);
+  dense.k_proj = linear(name + ".k_proj", key, hidden, qkv_bias);
+  dense.v_proj = linear(name + ".v_proj", key, hidden, qkv_bias);
+  dense.o_proj = linear(name + ".o_proj", hidden, query, o_bias);
+  const std::size_t index = add_attention_cache({form.num_kv_heads, form.head_dim, form.head_dim, device_});
+  return std::make_unique<AttentionBlock>(std::move(dense), form, index);
+}
+
+std::size_t HybridBuilder::add_attention_cache(const KeyValueShape& shape) {
+  parts_.attention.push_back(shape);
+  return parts_.attention.size() - 1;
+}
+
+void HybridBuilder::add(std::unique_ptr<Layer> layer) { parts_.layers.push_back({device_, std::move(layer)}); }
+
+void HybridBuilder::add(const std::string& norm_name, double eps, std::unique_ptr<Block> block, Residual residual) {
+  add(std::make_unique<PreNormLayer>(norm(norm_name, eps), std::move(block), compute_, residual));
+}
+
+void HybridBuilder::embeddings(const std::string& name, double multiplier) {
+  const Architecture& architecture = parts_.architecture;
+  parts_.embeddings = weights_.load(name + ".weight", {architecture.vocab_size, architecture.hidden_size}, compute_);
+  parts_.embedding_multiplier = multiplier;
+}
+
+void HybridBuilder::finish(const std::string& norm_name, double eps, const std::string& head_name, bool tied,
+                           double logits_multiplier) {
+  const Architecture& architecture = parts_.architecture;
+  parts_.final_norm = norm(norm_name, eps);
+  const std::string name = head_name + ".weight";
+  if (weights_.has_unprefixed(name))
+    parts_.head = weights_.load_unprefixed(name, {architecture.vocab_size, architecture.hidden_size}, compute_);
+  else if (tied)
+    parts_.head = parts_.embeddings;
+  else
+    throw CheckpointError(folder_ + ": tensor \"" + name +
+                          "\" is missing from the weights; expected it, as config.json does not tie the embeddings");
+  if (device_.is_cpu()) parts_.head = parts_.head.to(at::kFloat);  // see HybridModel::logits()
+  parts_.logits_multiplier = logits_multiplier;
+}
+
+std::unique_ptr<Model> HybridBuilder::build(const std::vector<std::string>& skipped) {
+  weights_.finish(skipped);
+  parts_.parameter_count = weights_.parameter_count();
+  return make_hybrid_model(std::move(parts_), options_);
+}
+
+}  // namespace replayeval

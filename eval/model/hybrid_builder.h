@@ -1,0 +1,70 @@
+// Puts a model together from a checkpoint's tensors, piece by piece, in the order of its layers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "eval/model/hybrid_model.h"
+#include "eval/model/weights.h"
+
+namespace replayeval {
+
+// How a Mamba-2 mixer of one architecture differs from the next, beyond its shapes.
+struct MambaForm {
+  bool use_bias = false;  // of in_proj and out_proj
+  bool use_conv_bias = true;
+  float dt_min = 0.0F, dt_max = 0.0F;  // bounds of softplus(dt + dt_bias)
+  std::int64_t norm_group_size = 0;    // of the gated norm
+  double norm_eps = 1e-5;
+  std::int64_t input_size = 0;  // of in_proj; 0: hidden_size
+};
+
+class HybridBuilder {
+ public:
+  // Names are looked up behind the first of `prefixes` under which `probe` exists. Throws CheckpointError if under
+  // none.
+  HybridBuilder(const Checkpoint& checkpoint, Architecture architecture, const ModelOptions& options,
+                const std::vector<std::string>& prefixes, const std::string& probe);
+
+  const Architecture& architecture() const { return parts_.architecture; }
+  at::ScalarType compute_dtype() const { return compute_; }
+  const at::Device& device() const { return device_; }  // of the layer being built
+  WeightLoader& weights() { return weights_; }
+
+  // What follows belongs to layer `index` of architecture().layers.
+  void begin_layer(std::int64_t index);
+
+  Linear linear(const std::string& name, std::int64_t out, std::int64_t in, bool bias);  // name.weight, name.bias
+  Norm norm(const std::string& name, double eps);                                        // name.weight, [hidden_size]
+
+  // Tensors under `name.`: in_proj, conv1d, A_log, D, dt_bias, norm, out_proj.
+  std::unique_ptr<Block> mamba(const std::string& name, const MambaForm& form);
+  // q_proj, k_proj, v_proj, o_proj under `name.`.
+  std::unique_ptr<Block> attention(const std::string& name, const AttentionForm& form, bool qkv_bias, bool o_bias);
+  // Registers a cache of its own for an attention block; returns its index.
+  std::size_t add_attention_cache(const KeyValueShape& shape);
+
+  void add(std::unique_ptr<Layer> layer);
+  // PreNormLayer of the norm under `norm_name`.
+  void add(const std::string& norm_name, double eps, std::unique_ptr<Block> block, Residual residual = {});
+
+  void embeddings(const std::string& name, double multiplier = 1.0);
+  // The final norm and the head: `head_name` (without prefix) if it exists, else, if `tied`, the embeddings. Throws
+  // CheckpointError if it is missing and not tied.
+  void finish(const std::string& norm_name, double eps, const std::string& head_name, bool tied,
+              double logits_multiplier = 1.0);
+  // Refuses tensors that no one asked for, except under the `skipped` prefixes.
+  std::unique_ptr<Model> build(const std::vector<std::string>& skipped = {});
+
+ private:
+  HybridParts parts_;
+  ModelOptions options_;
+  at::Device device_;
+  at::ScalarType compute_;
+  WeightLoader weights_;
+  std::string folder_;
+  std::int64_t layer_ = 0;
+};
+
+}  // namespace replayeval

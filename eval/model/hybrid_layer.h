@@ -1,0 +1,38 @@
+// A layer of the residual stream: what most architectures do between two norms.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "eval/model/blocks.h"
+
+namespace replayeval {
+
+class Layer {
+ public:
+  virtual ~Layer() = default;
+  // stream: [arms, batch * tokens, hidden] on the layer's device -> the stream behind the layer.
+  virtual at::Tensor run(const at::Tensor& stream, const Step& step) const = 0;
+};
+
+struct Residual {
+  double multiplier = 1.0;  // on what the block returns
+  bool in_fp32 = false;     // the stream is kept in float32
+};
+
+// stream + multiplier * block(norm(stream))
+class PreNormLayer : public Layer {
+ public:
+  PreNormLayer(Norm norm, std::unique_ptr<Block> block, at::ScalarType compute_dtype, Residual residual = {})
+      : norm_(std::move(norm)), block_(std::move(block)), compute_dtype_(compute_dtype), residual_(residual) {}
+  at::Tensor run(const at::Tensor& stream, const Step& step) const override;
+
+ private:
+  Norm norm_;
+  std::unique_ptr<Block> block_;
+  at::ScalarType compute_dtype_;
+  Residual residual_;
+};
+
+}  // namespace replayeval
