@@ -1,5 +1,7 @@
 #include "reference/mamba2.h"
 
+#include "reference/functions.h"
+
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -8,20 +10,6 @@
 
 namespace replayeval::reference {
 namespace {
-
-double softplus(double value) {
-  return value > 0.0 ? value + std::log1p(std::exp(-value)) : std::log1p(std::exp(value));
-}
-
-double silu(double value) { return value / (1.0 + std::exp(-value)); }
-
-void expect_size(const char* what, Eigen::Index rows, Eigen::Index cols, Eigen::Index want_rows,
-                 Eigen::Index want_cols) {
-  if (rows == want_rows && cols == want_cols) return;
-  throw std::invalid_argument("reference: " + std::string(what) + " is " + std::to_string(rows) + " x " +
-                              std::to_string(cols) + ", expected " + std::to_string(want_rows) + " x " +
-                              std::to_string(want_cols));
-}
 
 void check(const Mamba2Parameters& parameters) {
   const Eigen::Index heads = parameters.num_heads;
