@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Proves the README's two commands on a fresh Debian 12: makes one with debootstrap, holding git, make and
 # ca-certificates only, clones the committed state of this repository into it, and runs `make demo`, `make demo` again
-# and `make test` in a chroot, with the time of each. Needs root, debootstrap and about 12 GB below DIRECTORY.
+# and `make test` in a chroot, with the time of each, the peak of the memory of its processes and the disk it filled.
+# Needs root, debootstrap and about 8 GB below DIRECTORY.
 #
 #   scripts/prove_fresh_machine.sh [--copy-host-network-config] [--keep] [--only TARGET,...] [DIRECTORY]
 #
@@ -21,7 +22,7 @@ while (($#)); do
     --copy-host-network-config) copy_network=yes ;;
     --keep) keep=yes ;;
     --only) targets=${2:?--only needs make targets}; shift ;;
-    -*) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    -*) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2 ;;
     *) directory=$1 ;;
   esac
   shift
@@ -29,6 +30,7 @@ done
 [[ $(id -u) == 0 ]] || { echo "error: debootstrap and chroot need root" >&2; exit 3; }
 command -v debootstrap >/dev/null || { echo "error: no debootstrap: apt-get install debootstrap" >&2; exit 3; }
 directory=${directory:-$(mktemp -d "${TMPDIR:-/tmp}/fresh-debian.XXXXXX")}
+directory=$(realpath -m "$directory")
 root=$directory/root
 
 mounted=()
@@ -52,11 +54,40 @@ debian_mirror() {  # the one this machine uses, if it names one
 }
 
 timed() {  # WORDS COMMAND...
-  local words=$1 start=$SECONDS
+  local TIMEFORMAT="== $1: %R s; processor time %U s, and %S s in the kernel"
+  echo "== $1"
   shift
-  echo "== $words"
-  "$@"
-  echo "== $words: $((SECONDS - start)) s"
+  time "$@"
+}
+
+gigabytes() { awk -v kibibytes="$1" 'BEGIN { printf "%.2f GB", kibibytes * 1024 / 1e9 }'; }
+
+disk_use() { gigabytes "$(du -skx "$1" | cut -f1)"; }  # FOLDER
+
+memory_of_system() {  # KiB that the processes in the chroot hold, shared pages counted once
+  find /proc -maxdepth 2 -path '/proc/[0-9]*/root' -lname "$root" 2>/dev/null | sed 's/root$/smaps_rollup/' |
+    xargs -r cat 2>/dev/null | awk '/^Pss:/ { sum += $2 } END { print sum + 0 }'
+}
+
+watch_memory() {  # FILE: holds the peak so far
+  local peak=0 current
+  while sleep 0.5; do
+    current=$(memory_of_system) || true
+    if ((current > peak)); then peak=$current; echo "$peak" >"$1"; fi
+  done
+}
+
+measured() {  # WORDS COMMAND...: timed, and the peak of the memory
+  local peak_file=$directory/memory-peak watcher code=0
+  echo 0 >"$peak_file"
+  watch_memory "$peak_file" &
+  watcher=$!
+  timed "$@" || code=$?
+  kill "$watcher"
+  wait "$watcher" 2>/dev/null || true
+  echo "== $1: peak of memory $(gigabytes "$(<"$peak_file")"), clone $(disk_use "$root/root/replayeval"), \
+all of the system $(disk_use "$root")"
+  return "$code"
 }
 
 make_system() {
@@ -104,5 +135,5 @@ chown -R 0:0 "$root/srv/replayeval.git"
 timed "git clone" inside 'git clone --quiet /srv/replayeval.git /root/replayeval'
 echo "== $(inside 'cat /etc/debian_version') with $(nproc) cores, revision $(inside 'git -C /root/replayeval rev-parse HEAD')"
 for target in ${targets//,/ }; do
-  timed "make $target" inside "cd /root/replayeval && make $target"
+  measured "make $target" inside "cd /root/replayeval && make $target"
 done

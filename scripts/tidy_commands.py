@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Rewrite CMake's compile commands for clang-tidy: without the compiler launcher, g++'s precompiled header and flags
-that clang does not know, and with the LibTorch header that the precompiled one stood for left to each file.
+"""Rewrite CMake's compile commands for clang-tidy: without the compiler launcher, g++'s precompiled header and its
+flags for that, and its warning flags: clang does not know them all, and warnings are the build's matter.
 
     tidy_commands.py IN.json OUT.json
 """
@@ -10,7 +10,9 @@ import os
 import shlex
 import sys
 
-ONLY_GCC = {"-fpch-preprocess", "-Winvalid-pch"}
+
+def only_for_gcc(word):
+    return word == "-fpch-preprocess" or (word.startswith("-W") and not word.startswith(("-Wl,", "-Wp,", "-Wa,")))
 
 
 def rewritten(words):
@@ -20,7 +22,7 @@ def rewritten(words):
         if words[i] == "-include" and "cmake_pch" in words[i + 1]:
             i += 2
             continue
-        if words[i] not in ONLY_GCC:
+        if not only_for_gcc(words[i]):
             kept.append(words[i])
         i += 1
     return kept
