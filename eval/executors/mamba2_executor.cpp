@@ -7,7 +7,6 @@
 
 #include "eval/executors/device.h"
 #include "kernels/mamba2/conv.h"
-#include "kernels/mamba2/gated_norm.h"
 
 namespace replayeval {
 namespace {
@@ -109,6 +108,7 @@ void run_gated_norm(const Mamba2Mixer& mixer, const Device& device, const at::Te
   norm.out = out.data_ptr();
   norm.out_stride = norm.width;
   norm.dtype = kernel_dtype(out.scalar_type());
+  norm.form = mixer.gate_form;
   mamba2::gated_norm(device, norm);
 }
 

@@ -6,6 +6,7 @@
 
 #include "eval/executors/arm.h"
 #include "eval/executors/kernel_clock.h"
+#include "kernels/mamba2/gated_norm.h"
 
 namespace replayeval {
 
@@ -17,8 +18,9 @@ struct Mamba2Mixer {
   at::Tensor conv_bias;    // [conv_dim] float32, or undefined
   at::Tensor A_log, D, dt_bias;  // [num_heads] float32
   float dt_min = 0.0F, dt_max = 0.0F;
-  at::Tensor norm_weight;  // [num_heads * head_dim] float32
-  std::int64_t norm_group_size = 0;
+  mamba2::GateForm gate_form = mamba2::GateForm::gate_then_norm;
+  at::Tensor norm_weight;            // [num_heads * head_dim] float32, or undefined for gate_only
+  std::int64_t norm_group_size = 0;  // a divisor of num_heads * head_dim
   float norm_eps = 1e-5F;
   std::int64_t projection_size() const;  // width of in_proj's output: z | x | B | C | dt
 };
@@ -37,7 +39,7 @@ Mamba2Cache make_mamba2_cache(const Mamba2Mixer&, const Arm&, std::int64_t slots
 
 struct Mamba2Result {
   at::Tensor y;     // [B, T, num_heads * head_dim]: the recurrence's output, compute dtype
-  at::Tensor out;   // [B, T, num_heads * head_dim]: after the gated norm, ready for out_proj
+  at::Tensor out;   // [B, T, num_heads * head_dim]: after gate and norm, ready for out_proj
   at::Tensor conv;  // [B, T, conv_dim]: x | B | C as the recurrence saw them
 };
 

@@ -238,7 +238,7 @@ void check_gated_norm(const GatedNorm& norm) {
                                                                         " must be a multiple of group_size, which is " +
                                                                         std::to_string(norm.group_size));
   door.expect(norm.eps >= 0.0F && std::isfinite(norm.eps), "eps is " + std::to_string(norm.eps) + "; needed: eps >= 0");
-  door.present(norm.weight, "weight");
+  if (norm.form != GateForm::gate_only) door.present(norm.weight, "weight");
   door.present(norm.y, "y");
   door.present(norm.z, "z");
   door.present(norm.out, "out");

@@ -1,4 +1,4 @@
-// The gated group RMS norm on the CPU: a thread takes whole rows, a group at a time.
+// The gate and group RMS norm on the CPU: a thread takes whole rows, a group at a time.
 #include "kernels/mamba2/backends.h"
 #include "kernels/targets.h"
 
@@ -21,8 +21,22 @@ HWY_BEFORE_NAMESPACE();
 namespace replayeval {
 namespace HWY_NAMESPACE {
 
+// h *= silu(gate)
+void apply_gate(const float* gate, std::size_t size, float* h) {
+  for (std::size_t i = 0; i < size; i += kChunk) mul(Chunk::load(h + i), silu(Chunk::load(gate + i))).store(h + i);
+}
+
+// h = weight * h / sqrt(mean(h^2) + eps), the mean over `size` elements; those from there to `rounded_up` are zero.
+void normalise(const float* weight, float eps, std::size_t size, std::size_t rounded_up, float* h) {
+  const float mean_square = dot(h, h, rounded_up) / static_cast<float>(size);
+  const Chunk inverse = Chunk::all(1.0F / std::sqrt(mean_square + eps));
+  for (std::size_t i = 0; i < rounded_up; i += kChunk)
+    mul(Chunk::load(weight + i), mul(Chunk::load(h + i), inverse)).store(h + i);
+}
+
 // scratch: 3 x group_size floats, group_size rounded up to a multiple of 8.
 void gated_norm_group(const mamba2::GatedNorm& norm, std::int64_t row, std::int64_t first, float* scratch) {
+  using mamba2::GateForm;
   const auto size = static_cast<std::size_t>(norm.group_size);
   const std::size_t rounded_up = (size + kChunk - 1) / kChunk * kChunk;
   float* h = scratch;
@@ -31,15 +45,13 @@ void gated_norm_group(const mamba2::GatedNorm& norm, std::int64_t row, std::int6
   for (float* part : {h, gate, weight}) std::fill(part + size, part + rounded_up, 0.0F);
   widen(norm.y_dtype, norm.y, row * norm.y_stride + first, size, h);
   widen(norm.dtype, norm.z, row * norm.z_stride + first, size, gate);
-  std::copy_n(norm.weight + first, size, weight);
 
-  for (std::size_t i = 0; i < rounded_up; i += kChunk)
-    mul(Chunk::load(h + i), silu(Chunk::load(gate + i))).store(h + i);
-  const float mean_square = dot(h, h, rounded_up) / static_cast<float>(size);
-  const Chunk inverse = Chunk::all(1.0F / std::sqrt(mean_square + norm.eps));
-  for (std::size_t i = 0; i < rounded_up; i += kChunk) {
-    mul(Chunk::load(weight + i), mul(Chunk::load(h + i), inverse)).store(h + i);
+  if (norm.form != GateForm::norm_then_gate) apply_gate(gate, rounded_up, h);
+  if (norm.form != GateForm::gate_only) {
+    std::copy_n(norm.weight + first, size, weight);
+    normalise(weight, norm.eps, size, rounded_up, h);
   }
+  if (norm.form == GateForm::norm_then_gate) apply_gate(gate, rounded_up, h);
   narrow({norm.dtype, Overflow::infinity}, h, size, norm.out, row * norm.out_stride + first);
 }
 

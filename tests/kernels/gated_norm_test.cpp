@@ -1,4 +1,4 @@
-// The gated group RMS norm: against a float64 computation, and row by row independent.
+// Gate and group RMS norm in each order, and the gate alone: against float64, and row by row independent.
 #include "kernels/mamba2/gated_norm.h"
 #include "kernels/storage_scalar.h"
 #include "tests/kernels/on_device.h"
@@ -9,17 +9,22 @@
 namespace replayeval::testing {
 namespace {
 
+using mamba2::GateForm;
+
+constexpr GateForm kForms[] = {GateForm::gate_then_norm, GateForm::norm_then_gate, GateForm::gate_only};
+
 struct NormProblem {
   std::int64_t rows = 0, width = 0, group = 0;
   Dtype y_dtype = Dtype::float32, dtype = Dtype::float32;
   std::vector<float> y, z, weight;
+  GateForm form = GateForm::gate_then_norm;
 };
 
 NormProblem random_norm(std::int64_t rows, std::int64_t width, std::int64_t group, Dtype y_dtype, Dtype dtype,
                         unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
-  NormProblem p{rows, width, group, y_dtype, dtype, {}, {}, {}};
+  NormProblem p{rows, width, group, y_dtype, dtype, {}, {}, {}, GateForm::gate_then_norm};
   for (std::int64_t i = 0; i < rows * width; ++i) {
     p.y.push_back(storage::rounded(4.0F * normal(random), {y_dtype, Overflow::infinity}));
     p.z.push_back(storage::rounded(2.0F * normal(random), {dtype, Overflow::infinity}));
@@ -45,11 +50,46 @@ Bytes run(DeviceKind kind, const NormProblem& p, std::int64_t first, std::int64_
   DeviceBuffer z = upload(p.z, p.dtype, z_stride);
   DeviceBuffer weight(kind, p.weight.size() * sizeof(float));
   weight.upload_values(p.weight);
+  const float* weight_data = p.form == GateForm::gate_only ? nullptr : weight.data<float>();
   DeviceBuffer out(kind, static_cast<std::size_t>(rows * p.width) * dtype_size(p.dtype));
-  mamba2::gated_norm({kind, nullptr}, {rows, p.width, p.group, 1e-5F, weight.data<float>(), y.data(), y_stride,
-                                       p.y_dtype, z.data(), z_stride, out.data(), p.width, p.dtype});
+  mamba2::gated_norm({kind, nullptr}, {rows, p.width, p.group, 1e-5F, weight_data, y.data(), y_stride, p.y_dtype,
+                                       z.data(), z_stride, out.data(), p.width, p.dtype, p.form});
   synchronize(kind);
   return out.download();
+}
+
+// Column by column of row r, in float64.
+std::vector<double> expected_row(const NormProblem& p, std::int64_t r) {
+  std::vector<double> row;
+  for (std::int64_t g = 0; g < p.width; g += p.group) {
+    const auto at = [&](std::int64_t i) { return static_cast<std::size_t>(r * p.width + i); };
+    const auto gate = [&](std::int64_t i) {
+      return static_cast<double>(p.z[at(i)]) / (1.0 + std::exp(-static_cast<double>(p.z[at(i)])));
+    };
+    const auto h = [&](std::int64_t i) { return p.y[at(i)] * (p.form == GateForm::norm_then_gate ? 1.0 : gate(i)); };
+    double squares = 0.0;
+    for (std::int64_t i = g; i < g + p.group; ++i) squares += h(i) * h(i);
+    const double inverse = 1.0 / std::sqrt(squares / static_cast<double>(p.group) + 1e-5);
+    for (std::int64_t i = g; i < g + p.group; ++i) {
+      const double scale = p.form == GateForm::gate_only ? 1.0 : p.weight[static_cast<std::size_t>(i)] * inverse;
+      row.push_back(h(i) * scale * (p.form == GateForm::norm_then_gate ? gate(i) : 1.0));
+    }
+  }
+  return row;
+}
+
+void expect_close(const NormProblem& p, const std::vector<float>& out) {
+  const double unit = p.dtype == Dtype::float32 ? 0.0 : p.dtype == Dtype::float16 ? 0x1p-11 : 0x1p-8;
+  const double smallest = p.dtype == Dtype::float16 ? 0x1p-25 : 0x1p-126;
+  for (std::int64_t r = 0; r < p.rows; ++r) {
+    const std::vector<double> expected = expected_row(p, r);
+    for (std::int64_t i = 0; i < p.width; ++i) {
+      const double value = expected[static_cast<std::size_t>(i)];
+      ASSERT_NEAR(out[static_cast<std::size_t>(r * p.width + i)], value,
+                  (32 * 0x1p-24 + 1.01 * unit) * std::fabs(value) + smallest)
+          << "form " << static_cast<int>(p.form) << " row " << r << " column " << i;
+    }
+  }
 }
 
 class GatedNorm : public OnDevice {};
@@ -57,46 +97,38 @@ REPLAYEVAL_ON_EACH_DEVICE(GatedNorm);
 
 TEST_P(GatedNorm, MatchesFloat64) {
   unsigned seed = 0;
-  for (const Dtype dtype : {Dtype::float32, Dtype::bfloat16, Dtype::float16}) {
-    for (const Dtype y_dtype : {Dtype::float32, Dtype::bfloat16}) {
-      for (const auto& sizes :
+  for (const Dtype dtype : {Dtype::float32, Dtype::bfloat16, Dtype::float16})
+    for (const Dtype y_dtype : {Dtype::float32, Dtype::bfloat16})
+      for (const auto& [width, group] :
            std::vector<std::pair<std::int64_t, std::int64_t>>{{8, 8}, {30, 10}, {768, 384}, {1000, 1000}, {5, 1}}) {
-        const std::int64_t width = sizes.first;
-        const std::int64_t group = sizes.second;
-        const NormProblem p = random_norm(3, width, group, y_dtype, dtype, ++seed);
-        const std::vector<float> out = decode_all(run(GetParam(), p, 0, 3), dtype);
-        const double unit = dtype == Dtype::float32 ? 0.0 : dtype == Dtype::float16 ? 0x1p-11 : 0x1p-8;
-        for (std::int64_t r = 0; r < 3; ++r) {
-          for (std::int64_t g = 0; g < width; g += group) {
-            const auto h = [&](std::int64_t i) {
-              const auto at = static_cast<std::size_t>(r * width + i);
-              return p.y[at] * static_cast<double>(p.z[at]) / (1.0 + std::exp(-static_cast<double>(p.z[at])));
-            };
-            double squares = 0.0;
-            for (std::int64_t i = g; i < g + group; ++i) squares += h(i) * h(i);
-            const double inverse = 1.0 / std::sqrt(squares / static_cast<double>(group) + 1e-5);
-            for (std::int64_t i = g; i < g + group; ++i) {
-              const double expected = p.weight[static_cast<std::size_t>(i)] * h(i) * inverse;
-              const double allowed =
-                  (32 * 0x1p-24 + 1.01 * unit) * std::fabs(expected) + (dtype == Dtype::float16 ? 0x1p-25 : 0x1p-126);
-              ASSERT_NEAR(out[static_cast<std::size_t>(r * width + i)], expected, allowed)
-                  << "row " << r << " column " << i;
-            }
-          }
+        NormProblem p = random_norm(3, width, group, y_dtype, dtype, ++seed);
+        for (const GateForm form : kForms) {
+          p.form = form;
+          expect_close(p, decode_all(run(GetParam(), p, 0, 3), dtype));
         }
       }
+}
+
+TEST_P(GatedNorm, ARowDoesNotKnowItsNeighbours) {
+  NormProblem p = random_norm(37, 96, 48, Dtype::float32, Dtype::bfloat16, 9);
+  const std::size_t row_bytes = 96 * 2;
+  for (const GateForm form : kForms) {
+    p.form = form;
+    const Bytes all = run(GetParam(), p, 0, 37);
+    for (std::int64_t r = 0; r < 37; ++r) {
+      const auto start = all.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(r) * row_bytes);
+      EXPECT_EQ(run(GetParam(), p, r, 1), Bytes(start, start + static_cast<std::ptrdiff_t>(row_bytes)));
     }
   }
 }
 
-TEST_P(GatedNorm, ARowDoesNotKnowItsNeighbours) {
-  const NormProblem p = random_norm(37, 96, 48, Dtype::float32, Dtype::bfloat16, 9);
-  const Bytes all = run(GetParam(), p, 0, 37);
-  const std::size_t row_bytes = 96 * 2;
-  for (std::int64_t r = 0; r < 37; ++r) {
-    const auto start = all.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(r) * row_bytes);
-    EXPECT_EQ(run(GetParam(), p, r, 1), Bytes(start, start + static_cast<std::ptrdiff_t>(row_bytes)));
-  }
+// A gate alone has no group: how a row is split into work must not show.
+TEST_P(GatedNorm, GateAloneDoesNotDependOnTheGroup) {
+  NormProblem p = random_norm(5, 96, 96, Dtype::float32, Dtype::float32, 10);
+  p.form = GateForm::gate_only;
+  const Bytes whole = run(GetParam(), p, 0, 5);
+  p.group = 8;
+  EXPECT_EQ(run(GetParam(), p, 0, 5), whole);
 }
 
 }  // namespace

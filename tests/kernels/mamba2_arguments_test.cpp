@@ -150,6 +150,10 @@ TEST(Mamba2Arguments, ConvAndNorm) {
                                memory, 24, memory, 24,    Dtype::float32};
   EXPECT_THAT(refusal([&] { mamba2::gated_norm(call.device, norm); }),
               HasSubstr("mamba2::gated_norm: width 24 must be a multiple of group_size, which is 10"));
+  mamba2::GatedNorm weightless = norm;
+  weightless.group_size = 12;
+  weightless.weight = nullptr;
+  EXPECT_THAT(refusal([&] { mamba2::gated_norm(call.device, weightless); }), HasSubstr("weight is null"));
 }
 
 TEST(Mamba2Arguments, CudaIsRefusedWhereTheBuildHasNone) {
