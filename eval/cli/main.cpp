@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "build_info.h"
+#include "eval/cli/bench.h"
 #include "eval/cli/inspect.h"
 #include "eval/cli/logits.h"
 #include "eval/cli/report.h"
@@ -27,6 +28,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   replayeval::add_run_command(app);
   replayeval::add_report_command(app);
+  replayeval::add_bench_command(app);
   replayeval::add_inspect_command(app);
   replayeval::add_logits_command(app);
   replayeval::add_tokenize_command(app);

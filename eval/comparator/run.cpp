@@ -11,6 +11,7 @@
 #include "eval/checkpoint/checkpoint.h"
 #include "eval/comparator/environment.h"
 #include "eval/comparator/perplexity.h"
+#include "eval/comparator/prepared_run.h"
 #include "eval/comparator/result_folder.h"
 #include "eval/comparator/run_config.h"
 #include "eval/model/architecture.h"
@@ -110,13 +111,10 @@ void describe_run(const RunContext& context, const Checkpoint& checkpoint, repor
 }  // namespace
 
 RunOutcome run(const RunRequest& request) {
-  RunConfig config = load_run_config(request.config);
-  if (request.device) config.device = *request.device;
+  const PreparedRun prepared = prepare_run(request.config, request.device);
+  const auto& [config, checkpoint, options, arms] = prepared;
   const auto workloads = asked_for(config, request.only);
-  const Checkpoint checkpoint = Checkpoint::open(config.checkpoint_folder);
   const std::shared_ptr<const datasets::Tokenizer> tokenizer = datasets::load_tokenizer(config.checkpoint_folder);
-  const ModelOptions options{config.device, compute_dtype_of(config, stored_dtype(checkpoint)), config.dt_floor};
-  std::vector<Arm> arms = arms_of(config, options.compute_dtype);
 
   const std::filesystem::path path = request.output.value_or(std::filesystem::path("results") / config.name);
   ResultFolder folder = ResultFolder::open(path, identity_of(config, checkpoint, tokenizer), request.overwrite);

@@ -1,0 +1,21 @@
+#include "eval/comparator/prepared_run.h"
+
+#include <utility>
+
+#include "eval/model/architecture.h"
+
+namespace replayeval {
+
+PreparedRun prepare_run(const std::filesystem::path& config_file, const std::optional<DeviceKind>& device) {
+  RunConfig config = load_run_config(config_file);
+  if (device) config.device = *device;
+  Checkpoint checkpoint = Checkpoint::open(config.checkpoint_folder);
+  ModelOptions options;
+  options.device = config.device;
+  options.compute_dtype = compute_dtype_of(config, stored_dtype(checkpoint));
+  options.dt_floor = config.dt_floor;
+  std::vector<Arm> arms = arms_of(config, options.compute_dtype);
+  return {std::move(config), std::move(checkpoint), options, std::move(arms)};
+}
+
+}  // namespace replayeval
