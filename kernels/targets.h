@@ -1,5 +1,5 @@
 // Which Highway targets the CPU kernels are compiled for: AVX2 and AVX-512 on x86-64, NEON on Arm, and the portable
-// fallback. Every sum has one order whatever the vector width (rows-inl.h), so targets with fused multiply-add agree.
+// fallback. Every sum has one order whatever the vector width (chunk-inl.h), so targets with fused multiply-add agree.
 // Include before any Highway header.
 #pragma once
 

@@ -1,58 +1,12 @@
 #include "kernels/mamba2/arguments.h"
 
-#include "kernels/mamba2/scalars.h"
+#include "kernels/door.h"
 
 #include <cmath>
-#include <limits>
-#include <stdexcept>
 #include <string>
-#include <vector>
 
 namespace replayeval::mamba2 {
 namespace {
-
-// Messages begin with the public function's name.
-class Door {
- public:
-  explicit Door(const char* function) : function_(function) {}
-
-  [[noreturn]] void refuse(const std::string& message) const {
-    throw std::invalid_argument("mamba2::" + std::string(function_) + ": " + message);
-  }
-  void expect(bool holds, const std::string& message) const {
-    if (!holds) refuse(message);
-  }
-  void present(const void* pointer, const char* name) const {
-    if (pointer == nullptr) refuse(std::string(name) + " is null");
-  }
-  void aligned(const void* pointer, const char* name) const {
-    present(pointer, name);
-    if (reinterpret_cast<std::uintptr_t>(pointer) % kAlignment != 0) {
-      refuse(std::string(name) + " must be aligned to " + std::to_string(kAlignment) + " bytes");
-    }
-  }
-  void stride(std::int64_t given, std::int64_t width, const char* name) const {
-    if (given < width) {
-      refuse(std::string(name) + " is " + std::to_string(given) + ", smaller than the row of " + std::to_string(width) +
-             " elements");
-    }
-  }
-  void dtype(Dtype given, const char* name) const {
-    if (dtype_size(given) == 0) {
-      refuse(std::string(name) + " is no known dtype (allowed: float32, bfloat16, float16)");
-    }
-  }
-
- private:
-  static constexpr std::uintptr_t kAlignment = 16;  // of one vector load
-  const char* function_;
-};
-
-void check_multiple(const Door& door, std::int64_t given, std::int64_t most, const char* name) {
-  door.expect(given >= 8 && given <= most && given % 8 == 0, std::string(name) + " is " + std::to_string(given) +
-                                                                 "; allowed: multiples of 8 from 8 to " +
-                                                                 std::to_string(most));
-}
 
 void check_shape(const Door& door, const Shape& shape) {
   check_multiple(door, shape.head_dim, 128, "head_dim");
@@ -61,46 +15,6 @@ void check_shape(const Door& door, const Shape& shape) {
   door.expect(shape.num_groups >= 1 && shape.num_heads % shape.num_groups == 0,
               "num_heads " + std::to_string(shape.num_heads) + " must be a multiple of num_groups, which is " +
                   std::to_string(shape.num_groups));
-}
-
-void check_block(const Door& door, const Block& block) {
-  door.expect(block.batch >= 1, "batch is " + std::to_string(block.batch) + "; at least 1 is needed");
-  door.expect(block.tokens >= 1, "tokens is " + std::to_string(block.tokens) + "; at least 1 is needed");
-}
-
-// Slot numbers can be read only where they lie: on the CPU. (A bad slot or cursor on a GPU makes its row's y NaN.)
-void check_slots(const Door& door, const Device& device, const Block& block, std::int64_t slots) {
-  door.expect(slots >= 1, "slots is " + std::to_string(slots) + "; at least 1 is needed");
-  if (block.slots == nullptr) {
-    door.expect(block.batch <= slots, "batch " + std::to_string(block.batch) +
-                                          " without a slot map needs as many slots, "
-                                          "there are " +
-                                          std::to_string(slots));
-    return;
-  }
-  if (device.kind != DeviceKind::cpu) return;
-  std::vector<bool> taken(static_cast<std::size_t>(slots), false);
-  for (std::int64_t row = 0; row < block.batch; ++row) {
-    const std::int64_t slot = block.slots[row];
-    if (slot < 0) continue;
-    const std::string what = "row " + std::to_string(row) + " names slot " + std::to_string(slot);
-    door.expect(slot < slots, what + "; there are " + std::to_string(slots));
-    door.expect(!taken[static_cast<std::size_t>(slot)], what + ", which another row of the block names too");
-    taken[static_cast<std::size_t>(slot)] = true;
-  }
-}
-
-void check_cursors(const Door& door, const Device& device, const Block& block, const ReplayForm& form,
-                   const Ring& ring) {
-  if (device.kind != DeviceKind::cpu) return;
-  for (std::int64_t row = 0; row < block.batch; ++row) {
-    const std::int64_t slot = block.slots == nullptr ? row : block.slots[row];
-    if (slot < 0) continue;
-    const std::int32_t cursor = ring.cursor[slot];
-    door.expect(cursor >= 0 && cursor < form.buffer_len,
-                "the cursor of slot " + std::to_string(slot) + " is " + std::to_string(cursor) +
-                    "; allowed: 0 to buffer_len - 1 = " + std::to_string(form.buffer_len - 1));
-  }
 }
 
 void check_inputs(const Door& door, const Shape& shape, const Inputs& in) {
@@ -124,32 +38,14 @@ void check_parameters(const Door& door, const Parameters& parameters) {
                   "; needed: 0 <= dt_min <= dt_max");
 }
 
-void check_state(const Door& door, const State& state) {
-  door.aligned(state.data, "the state");
-  door.dtype(state.storage.dtype, "the state's dtype");
-  door.expect(state.storage.overflow == Overflow::infinity || state.storage.overflow == Overflow::saturate,
-              "the state's overflow is neither infinity nor saturate");
-}
-
 void check_output(const Door& door, const Shape& shape, const Output& out) {
   door.present(out.y, "y");
   door.dtype(out.dtype, "y's dtype");
   door.stride(out.y_stride, shape.num_heads * shape.head_dim, "y_stride");
 }
 
-void check_buffer_len(const Door& door, std::int64_t buffer_len) {
-  const auto most = static_cast<std::int64_t>(kMaxBufferLen);
-  door.expect(buffer_len >= 1 && buffer_len <= most,
-              "buffer_len is " + std::to_string(buffer_len) + "; allowed: 1 to " + std::to_string(most));
-}
-
 void check_ring(const Door& door, const ReplayForm& form, const Ring& ring) {
-  check_buffer_len(door, form.buffer_len);
-  door.expect(form.route == Route::output_only || form.route == Route::state_and_output,
-              "route is neither output_only nor state_and_output");
-  door.expect(form.flush == Flush::summed || form.flush == Flush::sequential, "flush is neither summed nor sequential");
-  door.expect(form.ring_dtype == Dtype::float32 || form.ring_dtype == Dtype::bfloat16,
-              "ring_dtype is " + std::string(dtype_name(form.ring_dtype)) + "; allowed: float32, bfloat16");
+  check_form(door, form.buffer_len, form.route, form.flush, form.ring_dtype);
   door.aligned(ring.x, "the ring's x");
   door.aligned(ring.B, "the ring's B");
   door.present(ring.dt, "the ring's dt");
@@ -159,17 +55,12 @@ void check_ring(const Door& door, const ReplayForm& form, const Ring& ring) {
 }  // namespace
 
 void check_device(const Device& device, const char* function) {
-  if (device.kind == DeviceKind::cpu) return;
-  const std::string name = "mamba2::" + std::string(function) + ": ";
-  if (device.kind != DeviceKind::cuda) throw std::invalid_argument(name + "the device is neither cpu nor cuda");
-  if (!built_with_cuda()) {
-    throw std::runtime_error(name + "a cuda device was asked for, but this program was built without CUDA");
-  }
+  replayeval::check_device(device, "mamba2::" + std::string(function));
 }
 
 void check_exact(const Device& device, const Shape& shape, const Block& block, const Inputs& in,
                  const Parameters& parameters, const State& state, const Output& out) {
-  const Door door("exact");
+  const Door door("mamba2::exact");
   check_shape(door, shape);
   check_block(door, block);
   check_inputs(door, shape, in);
@@ -182,7 +73,7 @@ void check_exact(const Device& device, const Shape& shape, const Block& block, c
 void check_replay(const Device& device, const Shape& shape, const ReplayForm& form, const Block& block,
                   const Inputs& in, const Parameters& parameters, const State& state, const Ring& ring,
                   const Output& out) {
-  const Door door("replay");
+  const Door door("mamba2::replay");
   check_shape(door, shape);
   check_block(door, block);
   check_inputs(door, shape, in);
@@ -191,12 +82,12 @@ void check_replay(const Device& device, const Shape& shape, const ReplayForm& fo
   check_ring(door, form, ring);
   check_output(door, shape, out);
   check_slots(door, device, block, state.slots);
-  check_cursors(door, device, block, form, ring);
+  check_cursors(door, device, block, form.buffer_len, ring.cursor);
 }
 
 void check_reconstruct(const Device& device, const Shape& shape, const ReplayForm& form, const Block& block,
                        const Parameters& parameters, const State& state, const Ring& ring, const float* state_out) {
-  const Door door("reconstruct");
+  const Door door("mamba2::reconstruct");
   check_shape(door, shape);
   door.expect(block.batch >= 1, "batch is " + std::to_string(block.batch) + "; at least 1 is needed");
   door.present(parameters.A_log, "A_log");
@@ -204,18 +95,18 @@ void check_reconstruct(const Device& device, const Shape& shape, const ReplayFor
   check_ring(door, form, ring);
   door.aligned(state_out, "state_out");
   check_slots(door, device, block, state.slots);
-  check_cursors(door, device, block, form, ring);
+  check_cursors(door, device, block, form.buffer_len, ring.cursor);
 }
 
 void check_advance_cursors(const Block& block, std::int64_t buffer_len, const std::int32_t* cursor) {
-  const Door door("advance_cursors");
+  const Door door("mamba2::advance_cursors");
   check_block(door, block);
   check_buffer_len(door, buffer_len);
   door.present(cursor, "cursor");
 }
 
 void check_conv(const Device& device, const Block& block, const Conv& conv) {
-  const Door door("causal_conv");
+  const Door door("mamba2::causal_conv");
   check_block(door, block);
   door.expect(conv.channels >= 1, "channels is " + std::to_string(conv.channels) + "; at least 1 is needed");
   door.expect(conv.conv_kernel >= 2 && conv.conv_kernel <= 8,
@@ -231,7 +122,7 @@ void check_conv(const Device& device, const Block& block, const Conv& conv) {
 }
 
 void check_gated_norm(const GatedNorm& norm) {
-  const Door door("gated_norm");
+  const Door door("mamba2::gated_norm");
   door.expect(norm.rows >= 1, "rows is " + std::to_string(norm.rows) + "; at least 1 is needed");
   door.expect(norm.group_size >= 1, "group_size is " + std::to_string(norm.group_size) + "; at least 1 is needed");
   door.expect(norm.width >= 1 && norm.width % norm.group_size == 0, "width " + std::to_string(norm.width) +

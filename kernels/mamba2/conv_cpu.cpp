@@ -1,6 +1,6 @@
 // The causal convolution on the CPU: a thread takes 64 channels of a row through all its tokens.
+#include "kernels/heads_cpu.h"
 #include "kernels/mamba2/backends.h"
-#include "kernels/mamba2/heads_cpu.h"
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -74,7 +74,7 @@ void conv_lanes(const mamba2::Block& block, const mamba2::Conv& conv, std::int64
   const std::int64_t first = part * static_cast<std::int64_t>(kConvLanes);
   const auto lanes = static_cast<std::size_t>(std::min(static_cast<std::int64_t>(kConvLanes), conv.channels - first));
   const auto taps = static_cast<std::size_t>(conv.conv_kernel);
-  const std::int64_t slot = mamba2::cpu::slot_of(block, row);
+  const std::int64_t slot = cpu::slot_of(block, row);
   const Storage rounding{conv.dtype, Overflow::infinity};
   ConvLanes local;
   if (slot >= 0) load_conv(conv, slot, first, lanes, local);

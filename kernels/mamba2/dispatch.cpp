@@ -1,27 +1,9 @@
 // The public functions: check, then hand to the device's implementation.
 #include "kernels/mamba2/arguments.h"
 #include "kernels/mamba2/backends.h"
+#include "kernels/run_on.h"
 
 namespace replayeval::mamba2 {
-namespace {
-
-// check_device() has let a cuda device through only where the CUDA kernels are in the build.
-template <class OnCpu, class OnCuda>
-void run_on(const Device& device, [[maybe_unused]] const OnCpu& on_cpu, [[maybe_unused]] const OnCuda& on_cuda) {
-#ifdef REPLAYEVAL_WITH_CUDA
-  if (device.kind == DeviceKind::cuda) return on_cuda();
-#endif
-  if (device.kind == DeviceKind::cpu) on_cpu();
-}
-
-#ifdef REPLAYEVAL_WITH_CUDA
-#define REPLAYEVAL_ON_CUDA(call) [&] { cuda::call; }
-#else
-#define REPLAYEVAL_ON_CUDA(call) [] {}
-#endif
-
-}  // namespace
-
 void exact(const Device& device, const Shape& shape, const Block& block, const Inputs& in, const Parameters& parameters,
            const State& state, const Output& out) {
   check_device(device, "exact");

@@ -1,6 +1,6 @@
 // The exact executor on the CPU: the state in float32 scratch for the whole block, rounded after every token.
+#include "kernels/heads_cpu.h"
 #include "kernels/mamba2/backends.h"
-#include "kernels/mamba2/heads_cpu.h"
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -61,7 +61,7 @@ void exact_rows(const ExactCall& call, const Head& h, const TokenTile& tile, std
 }
 
 void exact_head(const ExactCall& call, std::int64_t row, std::int64_t head, float* scratch, StorageCounts* counts) {
-  const std::int64_t slot = mamba2::cpu::slot_of(call.block, row);
+  const std::int64_t slot = cpu::slot_of(call.block, row);
   const Head h(call.shape, call.parameters, slot, head);
   const std::int64_t first = row * call.block.tokens;
   if (slot < 0) {
@@ -108,10 +108,10 @@ void exact(const Shape& shape, const Block& block, const Inputs& in, const Param
            const Output& out) {
   const ExactCall call{shape, block, in, parameters, state, out};
   const auto run_head = HWY_DYNAMIC_DISPATCH(exact_head);
-  for_each_head(block.batch, shape.num_heads, exact_scratch_floats(shape), state.counts,
-                [&](std::int64_t row, std::int64_t head, float* scratch, StorageCounts* counts) {
-                  run_head(call, row, head, scratch, counts);
-                });
+  replayeval::cpu::for_each_head(block.batch, shape.num_heads, exact_scratch_floats(shape), state.counts,
+                                 [&](std::int64_t row, std::int64_t head, float* scratch, StorageCounts* counts) {
+                                   run_head(call, row, head, scratch, counts);
+                                 });
 }
 
 }  // namespace mamba2::cpu

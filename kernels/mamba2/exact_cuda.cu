@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(32 * kMaxWarps, T::kVectors == 1 ? 3 : 2)
     fill_y(a.shape, a.block, a.out, h, h.slot < 0 ? 0.0F : nanf(""));
     return;
   }
-  T tile(a.shape, h.rows);
+  T tile(static_cast<int>(a.shape.state_size), h.rows);
   typename T::template Stored<kState> stored;
   tile.template load<kState>(a.state.data, h.state_offset, stored);
   const std::int64_t first_token = h.row * a.block.tokens;
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(32 * kMaxWarps, T::kVectors == 1 ? 3 : 2)
 void exact(void* stream, const Shape& shape, const Block& block, const Inputs& in, const Parameters& parameters,
            const State& state, const Output& out) {
   with_tile(shape, state.storage.dtype, [&]<class T, Dtype kState>() {
-    for_batch(head_grid(shape, block.batch, T::kWarpRows), block.batch, [&](const HeadGrid& grid) {
+    for_batch(head_grid(head_shape(shape), block.batch, T::kWarpRows), block.batch, [&](const HeadGrid& grid) {
       const ExactArguments arguments{shape, block, in, parameters, state, out, grid.cut};
       exact_kernel<T, kState><<<grid.blocks, grid.threads, 0, static_cast<cudaStream_t>(stream)>>>(arguments);
       expect_launched("exact");

@@ -18,9 +18,15 @@
 // row's y NaN and touches no cache.
 #pragma once
 
-#include "kernels/types.h"
+#include "kernels/decode.h"
 
 namespace replayeval::mamba2 {
+
+using replayeval::Block;
+using replayeval::Flush;
+using replayeval::Output;  // y: [batch * tokens, num_heads, head_dim]
+using replayeval::Route;
+using replayeval::State;  // data: [slots, num_heads, head_dim, state_size]
 
 // Allowed: head_dim a multiple of 8 up to 128, state_size a multiple of 8 up to 256, num_heads a multiple of
 // num_groups. 64 x 128 is tuned.
@@ -31,22 +37,11 @@ struct Shape {
   std::int64_t state_size = 0;
 };
 
-enum class Route : std::uint8_t { output_only, state_and_output };
-enum class Flush : std::uint8_t { summed, sequential };
-
 struct ReplayForm {
   std::int64_t buffer_len = 16;       // 1..64
   Route route = Route::output_only;   // how y is computed between flushes; a flush takes the state route
   Flush flush = Flush::summed;        // how S_w is built wherever the state route is used
   Dtype ring_dtype = Dtype::float32;  // x and B in the ring: float32 or bfloat16; dt is float32 always
-};
-
-// Which sequences and how many tokens each. Row b of the inputs belongs to slot slots[b] of the caches; null means
-// slot b. A negative slot marks a padded row: its y becomes zero and no cache is touched. Slots must be distinct.
-struct Block {
-  std::int64_t batch = 0;
-  std::int64_t tokens = 0;              // per sequence
-  const std::int32_t* slots = nullptr;  // [batch], on the call's device
 };
 
 // Row r = b * tokens + t starts at pointer + r * stride (in elements); inside a row the layout is dense.
@@ -67,13 +62,6 @@ struct Parameters {
   float dt_max = __builtin_inff();
 };
 
-struct State {
-  void* data = nullptr;  // [slots, num_heads, head_dim, state_size], storage.dtype
-  Storage storage;
-  std::int64_t slots = 0;
-  StorageCounts* counts = nullptr;  // optional, on the call's device
-};
-
 // The last inputs of each slot. `cursor` is the number of tokens since the last flush (0..buffer_len-1); it belongs to
 // the sequence, not to a layer, so it is read here and moved once per model step by advance_cursors().
 struct Ring {
@@ -81,12 +69,6 @@ struct Ring {
   void* B = nullptr;                     // [slots, num_groups, buffer_len, state_size], ring_dtype
   float* dt = nullptr;                   // [slots, num_heads, buffer_len], after softplus and clamp
   const std::int32_t* cursor = nullptr;  // [slots]
-};
-
-struct Output {
-  void* y = nullptr;  // [batch * tokens, num_heads, head_dim]
-  std::int64_t y_stride = 0;
-  Dtype dtype = Dtype::float32;
 };
 
 // Reads and writes the whole state at every token.

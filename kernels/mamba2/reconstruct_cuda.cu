@@ -1,4 +1,4 @@
-// The state that checkpoint and ring stand for, and the ring cursors, on the GPU.
+// The state that checkpoint and ring stand for, on the GPU.
 #include "kernels/mamba2/backends.h"
 #include "kernels/mamba2/ring_cuda.cuh"
 
@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(32 * kMaxWarps) reconstruct_kernel(const __gri
   const std::int64_t out_row = (h.row * a.shape.num_heads + h.head) * a.shape.head_dim + h.first_row;
   const bool known_slot = h.slot >= 0 && h.slot < a.state.slots;
   const int cursor = known_slot ? a.ring.cursor[h.slot] : 0;
-  T tile(a.shape, h.rows);
+  T tile(static_cast<int>(a.shape.state_size), h.rows);
   if (known_slot && cursor >= 0 && cursor < L) {
     typename T::template Stored<kState> stored;
     tile.template load<kState>(a.state.data, h.state_offset, stored);
@@ -45,19 +45,12 @@ __global__ void __launch_bounds__(32 * kMaxWarps) reconstruct_kernel(const __gri
   tile.template store<Dtype::float32>(a.state_out, out_row * a.shape.state_size, result);
 }
 
-__global__ void advance_kernel(Block block, int buffer_len, std::int32_t* cursor) {
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (row >= block.batch) return;
-  const std::int64_t slot = block.slots == nullptr ? row : block.slots[row];
-  if (slot >= 0) cursor[slot] = static_cast<std::int32_t>((cursor[slot] + block.tokens) % buffer_len);
-}
-
 }  // namespace
 
 void reconstruct(void* stream, const Shape& shape, const ReplayForm& form, const Block& block,
                  const Parameters& parameters, const State& state, const Ring& ring, float* state_out) {
   with_tile(shape, state.storage.dtype, [&]<class T, Dtype kState>() {
-    for_batch(head_grid(shape, block.batch, T::kWarpRows), block.batch, [&](const HeadGrid& grid) {
+    for_batch(head_grid(head_shape(shape), block.batch, T::kWarpRows), block.batch, [&](const HeadGrid& grid) {
       const ReconstructArguments arguments{shape, form, block, parameters, state, ring, state_out, grid.cut};
       const std::size_t shared = SharedRing::bytes(form.buffer_len, shape.state_size, grid.cut.rows_per_block);
       allow_shared(reconstruct_kernel<T, kState>, shared);
@@ -66,14 +59,6 @@ void reconstruct(void* stream, const Shape& shape, const ReplayForm& form, const
       expect_launched("reconstruct");
     });
   });
-}
-
-void advance_cursors(void* stream, const Block& block, std::int64_t buffer_len, std::int32_t* cursor) {
-  constexpr unsigned kThreads = 128;
-  const auto blocks = static_cast<unsigned>((block.batch + kThreads - 1) / kThreads);
-  advance_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream)>>>(block, static_cast<int>(buffer_len),
-                                                                             cursor);
-  expect_launched("advance_cursors");
 }
 
 }  // namespace replayeval::mamba2::cuda

@@ -1,7 +1,7 @@
 // The replay executor on the CPU: checkpoint and ring in float32 scratch for the whole block, holding the values that
 // the caches would.
+#include "kernels/heads_cpu.h"
 #include "kernels/mamba2/backends.h"
-#include "kernels/mamba2/heads_cpu.h"
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -153,7 +153,7 @@ void replay_token(const ReplayCall& call, const Head& h, std::int64_t token, std
 
 // Leaves the ring's memory alone: other heads still read the group's B. store_ring_tail() writes it afterwards.
 void replay_head(const ReplayCall& call, std::int64_t row, std::int64_t head, float* scratch, StorageCounts* counts) {
-  const std::int64_t slot = mamba2::cpu::slot_of(call.block, row);
+  const std::int64_t slot = cpu::slot_of(call.block, row);
   const Head h(call.shape, call.parameters, slot, head);
   const std::int64_t first = row * call.block.tokens;
   if (slot < 0) {
@@ -173,7 +173,7 @@ void replay_head(const ReplayCall& call, std::int64_t row, std::int64_t head, fl
 }
 
 void store_ring_tail(const ReplayCall& call, std::int64_t row, std::int64_t head, float* scratch) {
-  const std::int64_t slot = mamba2::cpu::slot_of(call.block, row);
+  const std::int64_t slot = cpu::slot_of(call.block, row);
   if (slot < 0) return;
   const mamba2::Shape& shape = call.shape;
   const Head h(shape, call.parameters, slot, head);
@@ -192,7 +192,7 @@ void store_ring_tail(const ReplayCall& call, std::int64_t row, std::int64_t head
 }
 
 void reconstruct_head(const ReconstructCall& call, std::int64_t row, std::int64_t head, float* scratch) {
-  const std::int64_t slot = mamba2::cpu::slot_of(call.block, row);
+  const std::int64_t slot = cpu::slot_of(call.block, row);
   const Head h(call.shape, call.parameters, slot, head);
   const std::size_t state_elements = h.head_dim * h.state_size;
   float* out = call.state_out + static_cast<std::size_t>(row * call.shape.num_heads + head) * state_elements;
@@ -232,31 +232,24 @@ void replay(const Shape& shape, const ReplayForm& form, const Block& block, cons
   const ReplayCall call{shape, form, block, in, parameters, state, ring, out};
   const std::size_t floats = replay_scratch_floats(shape, form);
   const auto run_head = HWY_DYNAMIC_DISPATCH(replay_head);
-  for_each_head(block.batch, shape.num_heads, floats, state.counts,
-                [&](std::int64_t row, std::int64_t head, float* scratch, StorageCounts* counts) {
-                  run_head(call, row, head, scratch, counts);
-                });
+  replayeval::cpu::for_each_head(block.batch, shape.num_heads, floats, state.counts,
+                                 [&](std::int64_t row, std::int64_t head, float* scratch, StorageCounts* counts) {
+                                   run_head(call, row, head, scratch, counts);
+                                 });
   const auto store_tail = HWY_DYNAMIC_DISPATCH(store_ring_tail);
-  for_each_head(block.batch, shape.num_heads, floats, nullptr,
-                [&](std::int64_t row, std::int64_t head, float* scratch, StorageCounts*) {
-                  store_tail(call, row, head, scratch);
-                });
+  replayeval::cpu::for_each_head(block.batch, shape.num_heads, floats, nullptr,
+                                 [&](std::int64_t row, std::int64_t head, float* scratch, StorageCounts*) {
+                                   store_tail(call, row, head, scratch);
+                                 });
 }
 
 void reconstruct(const Shape& shape, const ReplayForm& form, const Block& block, const Parameters& parameters,
                  const State& state, const Ring& ring, float* state_out) {
   const ReconstructCall call{shape, form, block, parameters, state, ring, state_out};
   const auto run_head = HWY_DYNAMIC_DISPATCH(reconstruct_head);
-  for_each_head(
+  replayeval::cpu::for_each_head(
       block.batch, shape.num_heads, replay_scratch_floats(shape, form), nullptr,
       [&](std::int64_t row, std::int64_t head, float* scratch, StorageCounts*) { run_head(call, row, head, scratch); });
-}
-
-void advance_cursors(const Block& block, std::int64_t buffer_len, std::int32_t* cursor) {
-  for (std::int64_t row = 0; row < block.batch; ++row) {
-    const std::int64_t slot = slot_of(block, row);
-    if (slot >= 0) cursor[slot] = static_cast<std::int32_t>((cursor[slot] + block.tokens) % buffer_len);
-  }
 }
 
 }  // namespace mamba2::cpu

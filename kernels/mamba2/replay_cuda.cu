@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(32 * kMaxWarps, 2) replay_kernel(const __grid_
   const BlockHead h(a.shape, a.block, a.cut);
   const int cursor = cursor_or_fill(a, h);
   if (cursor < 0) return;
-  T tile(a.shape, h.rows);
+  T tile(static_cast<int>(a.shape.state_size), h.rows);
   typename T::template Stored<kState> stored;
   tile.template load<kState>(a.state.data, h.state_offset, stored);
   tile.template unpack<kState>(stored);
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(32 * kMaxWarps, T::kVectors == 1 ? 4 : 2)
   const BlockHead h(a.shape, a.block, a.cut);
   const int cursor = cursor_or_fill(a, h);
   if (cursor < 0) return;
-  T tile(a.shape, h.rows);
+  T tile(static_cast<int>(a.shape.state_size), h.rows);
   typename T::template Stored<kState> stored;
   tile.template load<kState>(a.state.data, h.state_offset, stored);
   if (cursor + 1 < a.form.buffer_len) {
@@ -115,7 +115,7 @@ void replay(void* stream, const Shape& shape, const ReplayForm& form, const Bloc
             const Parameters& parameters, const State& state, const Ring& ring, const Output& out) {
   const auto on = static_cast<cudaStream_t>(stream);
   with_tile(shape, state.storage.dtype, [&]<class T, Dtype kState>() {
-    for_batch(head_grid(shape, block.batch, T::kWarpRows), block.batch, [&](const HeadGrid& grid) {
+    for_batch(head_grid(head_shape(shape), block.batch, T::kWarpRows), block.batch, [&](const HeadGrid& grid) {
       const ReplayArguments arguments{shape, form, block, in, parameters, state, ring, out, grid.cut};
       const std::size_t shared = SharedRing::bytes(form.buffer_len, shape.state_size, grid.cut.rows_per_block);
       if (block.tokens == 1 && form.route == Route::output_only) {

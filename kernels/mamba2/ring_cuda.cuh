@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/mamba2/launch_cuda.cuh"
+#include "kernels/ring_cuda.cuh"
 
 namespace replayeval::mamba2::cuda {
 
@@ -40,35 +41,6 @@ struct RingOffsets {
         group((static_cast<std::int64_t>(h.slot) * static_cast<int>(shape.num_groups) + h.group) * buffer_len) {}
 };
 
-__device__ __forceinline__ void load_ring4(const void* ring, std::int64_t index, Dtype dtype, float (&to)[4]) {
-  if (dtype == Dtype::float32) {
-    load4<Dtype::float32>(ring, index, to);
-  } else {
-    load4<Dtype::bfloat16>(ring, index, to);
-  }
-}
-
-// Brings `count` groups of four elements to shared memory, four a thread under way at once. source(i) and target(i) say
-// where group i comes from and goes to.
-template <class Source, class Target>
-__device__ __forceinline__ void copy_ring4(const void* ring, Dtype dtype, int count, const Source& source,
-                                           const Target& target) {
-  constexpr int kAtOnce = 4;
-  for (int base = static_cast<int>(threadIdx.x); base < count; base += kAtOnce * static_cast<int>(blockDim.x)) {
-    float v[kAtOnce][4];
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      const int i = base + k * static_cast<int>(blockDim.x);
-      if (i < count) load_ring4(ring, source(i), dtype, v[k]);
-    }
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      const int i = base + k * static_cast<int>(blockDim.x);
-      if (i < count) *reinterpret_cast<float4*>(target(i)) = make_float4(v[k][0], v[k][1], v[k][2], v[k][3]);
-    }
-  }
-}
-
 // Brings the first `entries` entries to shared memory; x only for the block's rows.
 __device__ __forceinline__ void load_ring(const Shape& shape, const ReplayForm& form, const Ring& ring,
                                           const BlockHead& h, int entries, const SharedRing& to) {
@@ -103,15 +75,6 @@ __device__ __forceinline__ void apply_ring(T& tile, Flush flush, const SharedRin
       tile.add_outer(ring.weight[j], x + j * ring.x_stride, ring.B + j * tile.state_size());
     }
   }
-}
-
-// Lets a kernel use more than the 48 KiB of shared memory that it may without asking.
-template <class Kernel>
-void allow_shared(Kernel kernel, std::size_t bytes) {
-  constexpr std::size_t kWithoutAsking = std::size_t{48} * 1024;
-  if (bytes <= kWithoutAsking) return;
-  expect_success(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-                 "asking for shared memory");
 }
 
 }  // namespace replayeval::mamba2::cuda

@@ -1,12 +1,14 @@
 // The per-head scalars of a step, defined once for the exact and the replay executor and both modes (CPU).
 #pragma once
 
+#include "kernels/decode.h"
+
 #include <cmath>
 #include <cstddef>
 
 namespace replayeval::mamba2 {
 
-inline constexpr std::size_t kMaxBufferLen = 64;
+using replayeval::kMaxBufferLen;
 
 // clamp(softplus(raw + bias), dt_min, dt_max) in float32; softplus(v) = v above 20, as published implementations do.
 inline float time_step(float raw, float bias, float dt_min, float dt_max) {

@@ -1,7 +1,7 @@
 // Spreads the (row, head) pairs of a block over threads.
 #pragma once
 
-#include "kernels/mamba2/mamba2.h"
+#include "kernels/decode.h"
 
 #include <omp.h>
 
@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace replayeval::mamba2::cpu {
+namespace replayeval::cpu {
 
 inline std::int64_t slot_of(const Block& block, std::int64_t row) {
   return block.slots == nullptr ? row : block.slots[row];
@@ -44,4 +44,4 @@ void for_each_head(std::int64_t batch, std::int64_t num_heads, std::size_t scrat
   counts->non_finite += non_finite;
 }
 
-}  // namespace replayeval::mamba2::cpu
+}  // namespace replayeval::cpu

@@ -7,14 +7,11 @@
 // has is free: it moves rows between blocks, never changes how one is summed.
 #pragma once
 
-#include "kernels/mamba2/mamba2.h"
 #include "kernels/storage_cuda.cuh"
 
 #include <cstdint>
 
-namespace replayeval::mamba2::cuda {
-
-using namespace replayeval::cuda;
+namespace replayeval::cuda {
 
 // Sums each of kRows values over kLanes lanes. While rows are left to give away, a lane keeps half of its rows and
 // hands the other half to its partner, so that eight sums take 9 exchanges instead of 40. Lane i of a row's lanes gets
@@ -56,8 +53,8 @@ struct Tile {
   template <Dtype kState>
   using Stored = Packed4<kState>[kRows][kVectors];
 
-  // `rows`: how many of the head's rows the block has.
-  __device__ __forceinline__ Tile(const Shape& shape, int rows) : given_size_(static_cast<int>(shape.state_size)) {
+  // state_size: the length of a row; `rows`: how many of the head's rows the block has.
+  __device__ __forceinline__ Tile(int state_size, int rows) : given_size_(state_size) {
     block_row = static_cast<int>(threadIdx.x / 32) * kWarpRows + static_cast<int>(threadIdx.x % 32) / kLanes * kRows;
     active = block_row < rows;
   }
@@ -250,4 +247,4 @@ __device__ __forceinline__ float dot_two_rows(const float (&C)[T::kVectors][4], 
   return fold<T::kLanes>(sum);
 }
 
-}  // namespace replayeval::mamba2::cuda
+}  // namespace replayeval::cuda
