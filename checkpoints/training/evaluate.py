@@ -22,7 +22,8 @@ import torch
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "datasets"))
 import recall_documents as recall  # noqa: E402
-from model import Config, Hybrid, load_shards  # noqa: E402
+from model import Hybrid, read_config  # noqa: E402
+from shards import load_shards  # noqa: E402
 
 WINDOW = 2048
 
@@ -97,7 +98,7 @@ def main():
     processor = sentencepiece.SentencePieceProcessor(
         model_file=options.tokenizer or os.path.join(options.checkpoint, "tokenizer.model"))
     config_path = options.config or os.path.join(options.checkpoint, "config.json")
-    config = Config.read(config_path)
+    config = read_config(config_path)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.set_float32_matmul_precision("highest")
     model = load_shards(Hybrid(config), options.checkpoint).to(device)

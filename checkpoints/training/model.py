@@ -1,213 +1,37 @@
-"""The training form of the bundled hybrids: parallel over the sequence, in plain PyTorch, parameters named as published.
+"""A hybrid in its training form: parallel over the sequence, in plain PyTorch, parameters named as published.
 
-Every layer type is one function of tensors (`mamba2_block`, `attention_block`, `mlp_block`), so that torch.compile makes
-one graph a type and shape and all layers of that type share it. To train another architecture, write its block function
-and its parameter list and add a line to BLOCKS; config reading, data, optimizer and schedule stay as they are.
+An architecture is a module with a `Config`, `BLOCKS` (one function of tensors a kind of layer, so that torch.compile
+makes one graph a kind and shape and all layers of that kind share it), `layers(config)` and the names of the tables.
+Adding one is such a module and a line in ARCHITECTURES; data, optimizer, schedule and evaluation stay as they are.
 
 `dtype` is the type of the matrix products. Decays, softplus, norms and the residual stream are float32 always: a decay
 of 0.998 does not survive bfloat16.
 """
 
 import json
-import math
-import os
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+import nemotron_h
+import qwen3_next
+from parts import linear, rms_norm, token_losses
 
-@dataclass(frozen=True)
-class Config:
-    vocab_size: int
-    hidden_size: int
-    hybrid_override_pattern: str
-    num_attention_heads: int
-    num_key_value_heads: int
-    head_dim: int
-    intermediate_size: int
-    mamba_num_heads: int
-    mamba_head_dim: int
-    ssm_state_size: int
-    n_groups: int
-    conv_kernel: int
-    layer_norm_epsilon: float
-    bos_token_id: int
-    eos_token_id: int
-    chunk_size: int = 128
-
-    @staticmethod
-    def read(path):
-        with open(path, encoding="utf-8") as stream:
-            values = json.load(stream)
-        return Config(**{name: values[name] for name in Config.__dataclass_fields__ if name in values})
+ARCHITECTURES = {"nemotron_h": nemotron_h, "qwen3_next": qwen3_next}
 
 
-def rms_norm(x, weight, eps):
-    x = x.float()
-    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight.float()
-
-
-def linear(x, weight):
-    return F.linear(x, weight.to(x.dtype))
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Mamba-2
-# ---------------------------------------------------------------------------------------------------------------------
-
-def causal_conv_silu(x, weight, bias):
-    """Depthwise causal convolution as a sum of shifted products: a pointwise kernel that the compiler fuses."""
-    taps = weight.shape[-1]
-    length = x.shape[1]
-    padded = F.pad(x, (0, 0, taps - 1, 0))
-    out = bias.float()
-    for k in range(taps):
-        out = out + padded[:, k:k + length].float() * weight[:, 0, k].float()
-    return F.silu(out)
-
-
-def chunked_scan(x, dt, a, b, c, chunk):
-    """y_t = S_t c_t with S_t = exp(a dt_t) S_{t-1} + dt_t x_t b_t^T, chunk by chunk.
-
-    x [B,T,H,P], dt [B,T,H] float32, a [H] float32 (negative), b and c [B,T,G,N]; T is a multiple of `chunk`.
-    Inside a chunk the recurrence is a masked product; between chunks only one state a chunk is carried.
-    """
-    batch, length, heads, head_dim = x.shape
-    groups, states = b.shape[2:]
-    n, dtype, per_group = length // chunk, x.dtype, heads // groups
-
-    log_decay = (dt * a).view(batch, n, chunk, heads).permute(0, 1, 3, 2).contiguous()
-    total = log_decay.cumsum(-1)                                                  # [B,n,H,Q]
-    xdt = (x.float() * dt[..., None]).view(batch, n, chunk, heads, head_dim).permute(0, 1, 3, 2, 4)
-    b = b.view(batch, n, chunk, groups, states).permute(0, 1, 3, 2, 4)            # [B,n,G,Q,N]
-    c = c.view(batch, n, chunk, groups, states).permute(0, 1, 3, 2, 4)
-
-    # Within the chunk.
-    scores = c @ b.transpose(-1, -2)                                              # [B,n,G,Q,Q]
-    difference = total[..., :, None] - total[..., None, :]
-    causal = torch.ones(chunk, chunk, dtype=torch.bool, device=x.device).tril()
-    decay = torch.where(causal, difference, float("-inf")).exp().view(batch, n, groups, per_group, chunk, chunk)
-    mixed = (scores.float()[:, :, :, None] * decay).to(dtype).view(batch, n, heads, chunk, chunk)
-    y = (mixed @ xdt.to(dtype)).float()                                           # [B,n,H,Q,P]
-
-    # What each chunk adds to the state at its end.
-    to_end = (total[..., -1:] - total).exp()
-    weighted = (xdt * to_end[..., None]).to(dtype)                                # [B,n,H,Q,P]
-    weighted = weighted.view(batch, n, groups, per_group, chunk, head_dim).permute(0, 1, 2, 3, 5, 4)
-    weighted = weighted.reshape(batch, n, groups, per_group * head_dim, chunk)
-    added = (weighted @ b).view(batch, n, heads, head_dim * states)               # [B,n,H,P*N]
-
-    # The state before each chunk: a lower triangular product over chunks.
-    upto = total[..., -1].cumsum(1).permute(0, 2, 1)                              # [B,H,n]
-    before = upto - total[..., -1].permute(0, 2, 1)
-    earlier = torch.ones(n, n, dtype=torch.bool, device=x.device).tril(-1)
-    carry = torch.where(earlier, before[..., :, None] - upto[..., None, :], float("-inf")).exp().to(dtype)
-    start = carry @ added.permute(0, 2, 1, 3)                                     # [B,H,n,P*N]
-    start = start.view(batch, groups, per_group, n, head_dim, states)
-    start = start.permute(0, 3, 1, 5, 2, 4).reshape(batch, n, groups, states, per_group * head_dim)
-
-    carried = (c @ start).float().view(batch, n, groups, chunk, per_group, head_dim).permute(0, 1, 2, 4, 3, 5)
-    carried = carried.reshape(batch, n, heads, chunk, head_dim) * total.exp()[..., None]
-    return (y + carried).permute(0, 1, 3, 2, 4).reshape(batch, length, heads, head_dim)
-
-
-def mamba2_block(residual, norm, in_proj, conv_weight, conv_bias, dt_bias, a_log, d, gated_norm, out_proj, config, dtype):
-    batch, length, _ = residual.shape
-    heads, head_dim = config.mamba_num_heads, config.mamba_head_dim
-    groups, states = config.n_groups, config.ssm_state_size
-    inner = heads * head_dim
-
-    h = rms_norm(residual, norm, config.layer_norm_epsilon).to(dtype)
-    z, xbc, dt = linear(h, in_proj).split([inner, inner + 2 * groups * states, heads], dim=-1)
-    xbc = causal_conv_silu(xbc, conv_weight, conv_bias).to(dtype)
-    x, b, c = xbc.split([inner, groups * states, groups * states], dim=-1)
-    dt = F.softplus(dt.float() + dt_bias.float())
-    x = x.reshape(batch, length, heads, head_dim)
-    y = chunked_scan(x, dt, -a_log.float().exp(), b.reshape(batch, length, groups, states),
-                     c.reshape(batch, length, groups, states), config.chunk_size)
-    y = y + d.float()[:, None] * x.float()
-
-    # Gate before norm, the norm over each group.
-    y = y.reshape(batch, length, inner) * F.silu(z.float())
-    y = y.view(batch, length, groups, inner // groups)
-    y = y * torch.rsqrt(y.square().mean(-1, keepdim=True) + config.layer_norm_epsilon)
-    y = (y.reshape(batch, length, inner) * gated_norm.float()).to(dtype)
-    return residual + linear(y, out_proj).float()
-
-
-def mamba2_parameters(config):
-    heads, inner = config.mamba_num_heads, config.mamba_num_heads * config.mamba_head_dim
-    conv = inner + 2 * config.n_groups * config.ssm_state_size
-    # dt between 0.001 and 0.1, log-uniformly, as Mamba-2 is initialised; a_log spreads the heads' memories.
-    dt = torch.exp(torch.rand(heads) * (math.log(0.1) - math.log(0.001)) + math.log(0.001))
-    return {
-        "mixer.in_proj.weight": torch.randn(inner + conv + heads, config.hidden_size) * 0.5 * config.hidden_size ** -0.5,
-        "mixer.conv1d.weight": (torch.rand(conv, 1, config.conv_kernel) * 2 - 1) * config.conv_kernel ** -0.5,
-        "mixer.conv1d.bias": torch.zeros(conv),
-        "mixer.dt_bias": dt + torch.log(-torch.expm1(-dt)),
-        "mixer.A_log": torch.log(torch.arange(1, heads + 1).float()),
-        "mixer.D": torch.ones(heads),
-        "mixer.norm.weight": torch.ones(inner),
-        "mixer.out_proj.weight": torch.randn(config.hidden_size, inner) * 0.2 * inner ** -0.5,
-    }
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Attention (grouped-query, no positions) and MLP
-# ---------------------------------------------------------------------------------------------------------------------
-
-def attention_block(residual, norm, q_proj, k_proj, v_proj, o_proj, config, dtype):
-    batch, length, _ = residual.shape
-    heads, kv_heads, dim = config.num_attention_heads, config.num_key_value_heads, config.head_dim
-    h = rms_norm(residual, norm, config.layer_norm_epsilon).to(dtype)
-    q = linear(h, q_proj).view(batch, length, heads, dim).transpose(1, 2)
-    k = linear(h, k_proj).view(batch, length, kv_heads, dim).transpose(1, 2)
-    v = linear(h, v_proj).view(batch, length, kv_heads, dim).transpose(1, 2)
-    k = k.repeat_interleave(heads // kv_heads, dim=1)
-    v = v.repeat_interleave(heads // kv_heads, dim=1)
-    y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-    return residual + linear(y.transpose(1, 2).reshape(batch, length, heads * dim), o_proj).float()
-
-
-def attention_parameters(config):
-    hidden, width = config.hidden_size, config.num_attention_heads * config.head_dim
-    kv_width = config.num_key_value_heads * config.head_dim
-    return {
-        "mixer.q_proj.weight": torch.randn(width, hidden) * 0.5 * hidden ** -0.5,
-        "mixer.k_proj.weight": torch.randn(kv_width, hidden) * 0.5 * hidden ** -0.5,
-        "mixer.v_proj.weight": torch.randn(kv_width, hidden) * 0.5 * hidden ** -0.5,
-        "mixer.o_proj.weight": torch.randn(hidden, width) * 0.2 * width ** -0.5,
-    }
-
-
-def mlp_block(residual, norm, up_proj, down_proj, config, dtype):
-    h = rms_norm(residual, norm, config.layer_norm_epsilon).to(dtype)
-    return residual + linear(F.relu(linear(h, up_proj)).square(), down_proj).float()
-
-
-def mlp_parameters(config):
-    hidden, inner = config.hidden_size, config.intermediate_size
-    return {
-        "mixer.up_proj.weight": torch.randn(inner, hidden) * 0.5 * hidden ** -0.5,
-        "mixer.down_proj.weight": torch.randn(hidden, inner) * 0.2 * inner ** -0.5,
-    }
-
-
-# One line a layer type: its letter in the pattern, its block, its parameters in the order that the block takes them.
-BLOCKS = {
-    "M": (mamba2_block, mamba2_parameters),
-    "*": (attention_block, attention_parameters),
-    "-": (mlp_block, mlp_parameters),
-}
-
-
-def token_losses(hidden, norm, head, targets, config, dtype):
-    """Cross entropy of every token, float32."""
-    h = rms_norm(hidden, norm, config.layer_norm_epsilon).to(dtype)
-    logits = linear(h, head).float()
-    return torch.logsumexp(logits, -1) - logits.gather(-1, targets[..., None]).squeeze(-1)
+def read_config(path):
+    """The `Config` of the architecture that a config.json names; keys that training does not read are left out."""
+    with open(path, encoding="utf-8") as stream:
+        values = json.load(stream)
+    if values.get("model_type") not in ARCHITECTURES:
+        raise SystemExit(f"{path}: model_type {values.get('model_type')!r}, expected one of {sorted(ARCHITECTURES)}")
+    values.update(values.get("rope_parameters") or {})
+    kind = ARCHITECTURES[values["model_type"]].Config
+    known = {name: tuple(values[name]) if isinstance(values[name], list) else values[name]
+             for name in kind.__dataclass_fields__ if name in values}
+    return kind(**known)
 
 
 class Holder(nn.Module):
@@ -224,78 +48,41 @@ def set_parameter(root, name, value):
 
 
 class Hybrid(nn.Module):
-    """Embeddings, the layers of the pattern, final norm, untied head; state_dict keys are the published ones."""
+    """Embeddings, layers, final norm, untied head; state_dict keys are the published ones."""
 
     def __init__(self, config, compiled=False):
         super().__init__()
         self.config = config
-        hidden = config.hidden_size
-        set_parameter(self, "backbone.embeddings.weight", torch.randn(config.vocab_size, hidden) * 0.1)
-        self.layer_parameters = []
-        for index, letter in enumerate(config.hybrid_override_pattern):
-            prefix = f"backbone.layers.{index}."
-            parameters = {"norm.weight": torch.ones(hidden), **BLOCKS[letter][1](config)}
+        self.architecture = architecture = ARCHITECTURES[config.model_type]
+        set_parameter(self, architecture.EMBEDDINGS, torch.randn(config.vocab_size, config.hidden_size) * 0.1)
+        self.layers = []
+        for kind, parameters in architecture.layers(config):
             for name, value in parameters.items():
-                set_parameter(self, prefix + name, value)
-            self.layer_parameters.append((letter, [prefix + name for name in parameters]))
-        set_parameter(self, "backbone.norm_f.weight", torch.ones(hidden))
-        set_parameter(self, "lm_head.weight", torch.randn(config.vocab_size, hidden) * 0.02)
+                set_parameter(self, name, value)
+            self.layers.append((kind, list(parameters)))
+        set_parameter(self, architecture.FINAL_NORM, torch.full((config.hidden_size,), 1.0 - config.norm_offset))
+        set_parameter(self, architecture.HEAD, torch.randn(config.vocab_size, config.hidden_size) * 0.02)
         wrap = (lambda f: torch.compile(f, dynamic=False)) if compiled else (lambda f: f)
-        self.blocks = {letter: wrap(block) for letter, (block, _) in BLOCKS.items()}
+        self.blocks = {kind: wrap(block) for kind, block in architecture.BLOCKS.items()}
         self.losses_function = wrap(token_losses)
 
     def hidden(self, ids, dtype):
-        named = dict(self.named_parameters())
-        x = F.embedding(ids, named["backbone.embeddings.weight"]).float()
-        for letter, names in self.layer_parameters:
-            x = self.blocks[letter](x, *[named[name] for name in names], self.config, dtype)
+        x = F.embedding(ids, self.get_parameter(self.architecture.EMBEDDINGS)).float()
+        for kind, names in self.layers:
+            x = self.blocks[kind](x, *[self.get_parameter(name) for name in names], self.config, dtype)
         return x
 
+    def final_norm(self):
+        return self.get_parameter(self.architecture.FINAL_NORM) + self.config.norm_offset
+
     def losses(self, ids, targets, dtype=torch.float32):
-        return self.losses_function(self.hidden(ids, dtype), self.backbone.norm_f.weight, self.lm_head.weight, targets,
-                                    self.config, dtype)
+        """[B,T] token ids and what follows each: [B,T] cross entropies. T is a multiple of the chunk size."""
+        return self.losses_function(self.hidden(ids, dtype), self.final_norm(),
+                                    self.get_parameter(self.architecture.HEAD), targets, self.config.norm_eps, dtype)
 
     def logits(self, ids, dtype=torch.float32):
         """Any length: padded on the right to whole chunks, which a causal model does not notice."""
         length, chunk = ids.shape[1], self.config.chunk_size
         x = self.hidden(F.pad(ids, (0, -length % chunk)), dtype)[:, :length]
-        x = rms_norm(x, self.backbone.norm_f.weight, self.config.layer_norm_epsilon).to(dtype)
-        return linear(x, self.lm_head.weight).float()
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Checkpoint folders
-# ---------------------------------------------------------------------------------------------------------------------
-
-def save_shards(model, folder, dtype=torch.bfloat16, shard_bytes=8 << 20, stem="model"):
-    """Sharded safetensors and their index, as published checkpoints have them."""
-    from safetensors.torch import save_file
-    shards, size = [{}], 0
-    for name, value in model.state_dict().items():
-        value = value.detach().to("cpu", dtype).contiguous()
-        if shards[-1] and size + value.nbytes > shard_bytes:
-            shards.append({})
-            size = 0
-        shards[-1][name] = value
-        size += value.nbytes
-    os.makedirs(folder, exist_ok=True)
-    where = {}
-    for index, shard in enumerate(shards):
-        file = f"{stem}-{index + 1:05d}-of-{len(shards):05d}.safetensors"
-        save_file(shard, os.path.join(folder, file), metadata={"format": "pt"})
-        where.update({name: file for name in shard})
-    total = sum(value.nbytes for shard in shards for value in shard.values())
-    with open(os.path.join(folder, stem + ".safetensors.index.json"), "w", encoding="utf-8") as stream:
-        json.dump({"metadata": {"total_size": total}, "weight_map": where}, stream, indent=2, sort_keys=True)
-        stream.write("\n")
-
-
-def load_shards(model, folder, stem="model"):
-    from safetensors.torch import load_file
-    with open(os.path.join(folder, stem + ".safetensors.index.json"), encoding="utf-8") as stream:
-        files = sorted(set(json.load(stream)["weight_map"].values()))
-    state = {}
-    for file in files:
-        state.update(load_file(os.path.join(folder, file)))
-    model.load_state_dict({name: value.float() for name, value in state.items()})
-    return model
+        x = rms_norm(x, self.final_norm(), self.config.norm_eps).to(dtype)
+        return linear(x, self.get_parameter(self.architecture.HEAD)).float()

@@ -72,3 +72,11 @@ class Optimizer:
         for p in self.parameters:
             p.grad = None
         return norm
+
+    def state(self):
+        return {"muon": [buffer for _, buffer in self.muon.groups], "adam": self.adam.state_dict()}
+
+    def load_state(self, state):
+        for (_, buffer), saved in zip(self.muon.groups, state["muon"], strict=True):
+            buffer.copy_(saved)
+        self.adam.load_state_dict(state["adam"])
