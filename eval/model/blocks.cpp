@@ -28,35 +28,38 @@ at::Tensor MambaBlock::run(const at::Tensor& x, const Step& step) const {
   return timed_linear(at::stack(outputs).view({arms, step.batch * step.tokens, -1}), weights_.out_proj, step);
 }
 
-at::Tensor AttentionBlock::attend_arm(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Step& step,
-                                      std::int64_t arm) const {
+at::Tensor attend_arms(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionForm& form,
+                       std::size_t index, const Step& step) {
+  const KernelClock::Scope scope(step.clock, "", "attention");
   const std::int64_t position = step.cache.position();
-  at::Tensor query = q.view({-1, form_.num_heads, form_.head_dim}),
-             key = k.view({-1, form_.num_kv_heads, form_.head_dim});
-  if (form_.key_multiplier != 1.0) key = key.mul(form_.key_multiplier);
-  if (form_.rotary) {
+  std::optional<Rotation> rotation;
+  if (form.rotary) {
     const at::Tensor positions =
         at::arange(position, position + step.tokens, at::TensorOptions().dtype(at::kLong).device(q.device()))
             .repeat({step.batch});
-    query = rotate(query, positions, *form_.rotary);
-    key = rotate(key, positions, *form_.rotary);
+    rotation = make_rotation(*form.rotary, positions, q.scalar_type());
   }
-  KeyValueCache& cache = step.cache.of(arm).attention[index_];
-  append(cache, key, v, position);
-  return attend(query, cache, position, {form_.scale, form_.window});
+  std::vector<at::Tensor> outputs;
+  for (std::int64_t arm = 0; arm < q.size(0); ++arm) {
+    at::Tensor query = q.select(0, arm).view({-1, form.num_heads, form.head_dim});
+    at::Tensor key = k.select(0, arm).view({-1, form.num_kv_heads, form.head_dim});
+    if (form.key_multiplier != 1.0) key = key.mul(form.key_multiplier);
+    if (rotation) {
+      query = rotate(query, *rotation);
+      key = rotate(key, *rotation);
+    }
+    KeyValueCache& cache = step.cache.of(arm).attention[index];
+    append(cache, key, v.select(0, arm), position);
+    outputs.push_back(attend(query, cache, position, {form.scale, form.window}));
+  }
+  return at::stack(outputs);
 }
 
 at::Tensor AttentionBlock::run(const at::Tensor& x, const Step& step) const {
   const at::Tensor q = timed_linear(x, weights_.q_proj, step);
   const at::Tensor k = timed_linear(x, weights_.k_proj, step);
   const at::Tensor v = timed_linear(x, weights_.v_proj, step);
-  std::vector<at::Tensor> outputs;
-  {
-    const KernelClock::Scope scope(step.clock, "", "attention");
-    for (std::int64_t arm = 0; arm < x.size(0); ++arm)
-      outputs.push_back(attend_arm(q.select(0, arm), k.select(0, arm), v.select(0, arm), step, arm));
-  }
-  return timed_linear(at::stack(outputs), weights_.o_proj, step);
+  return timed_linear(attend_arms(q, k, v, form_, index_, step), weights_.o_proj, step);
 }
 
 at::Tensor SquaredReluMlpBlock::run(const at::Tensor& x, const Step& step) const {

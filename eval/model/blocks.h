@@ -53,6 +53,7 @@ struct AttentionWeights {
   Linear q_proj, k_proj, v_proj, o_proj;
 };
 
+// The heads of an attention layer and what is done with their keys and scores.
 struct AttentionForm {
   std::int64_t num_heads = 0, num_kv_heads = 0, head_dim = 0;
   std::optional<double> scale;         // of the scores; head_dim^-1/2 if absent
@@ -60,6 +61,11 @@ struct AttentionForm {
   std::optional<std::int64_t> window;  // a token sees itself and window - 1 before it; all if absent
   double key_multiplier = 1.0;         // on keys, before the rotation
 };
+
+// Attends over everything so far, arm by arm, and keeps the new keys and values in attention cache `index`.
+// q, k, v: [arms, batch * tokens, heads * head_dim] -> [arms, batch * tokens, num_heads * head_dim].
+at::Tensor attend_arms(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionForm& form,
+                       std::size_t index, const Step& step);
 
 class AttentionBlock : public Block {
  public:
@@ -69,10 +75,6 @@ class AttentionBlock : public Block {
   at::Tensor run(const at::Tensor& x, const Step& step) const override;
 
  private:
-  // One arm: q, k, v [rows, heads * head_dim] -> [rows, num_heads * head_dim].
-  at::Tensor attend_arm(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Step& step,
-                        std::int64_t arm) const;
-
   AttentionWeights weights_;
   AttentionForm form_;
   std::size_t index_;

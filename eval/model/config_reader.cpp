@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "eval/checkpoint/json_text.h"
 
@@ -12,6 +14,9 @@ using nlohmann::json;
 
 ConfigReader::ConfigReader(const Checkpoint& checkpoint)
     : file_((checkpoint.folder() / "config.json").string()), config_(checkpoint.config()) {}
+
+ConfigReader::ConfigReader(std::string file, std::string path, const json& config)
+    : file_(std::move(file)), path_(std::move(path)), config_(config) {}
 
 const json* ConfigReader::find(const std::string& key) {
   const auto found = config_.find(key);
@@ -27,7 +32,7 @@ bool ConfigReader::has(const std::string& key) const {
 
 void ConfigReader::fail(const std::string& key, const std::string& expectation) const {
   const auto found = config_.find(key);
-  throw CheckpointError(file_ + ": key \"" + key + "\" " +
+  throw CheckpointError(file_ + ": key \"" + path_ + key + "\" " +
                         (found == config_.end() ? "is missing" : "is " + show(*found)) + "; expected " + expectation);
 }
 
@@ -81,6 +86,13 @@ std::vector<std::string> ConfigReader::words(const std::string& key) {
   return value->get<std::vector<std::string>>();
 }
 
+ConfigReader ConfigReader::nested(const std::string& key) {
+  static const json nothing = json::object();
+  const json* value = find(key);
+  if (value != nullptr && !value->is_object()) fail(key, "an object");
+  return {file_, path_ + key + ".", value == nullptr ? nothing : *value};
+}
+
 void ConfigReader::ignore(const std::vector<std::string>& keys) {
   for (const std::string& key : keys)
     if (config_.contains(key)) ignored_.insert(key);
@@ -95,11 +107,16 @@ void ConfigReader::require(const std::string& key, const std::vector<json>& allo
 void ConfigReader::finish() const {
   for (const auto& [key, value] : config_.items())
     if (!read_.contains(key) && !ignored_.contains(key))
-      throw CheckpointError(file_ + ": unknown key \"" + key + "\" (" + show(value) +
+      throw CheckpointError(file_ + ": unknown key \"" + path_ + key + "\" (" + show(value) +
                             "); expected only keys whose meaning for this architecture is known");
 }
 
 std::vector<std::string> ConfigReader::keys_read() const { return {read_.begin(), read_.end()}; }
-std::vector<std::string> ConfigReader::keys_ignored() const { return {ignored_.begin(), ignored_.end()}; }
+
+std::vector<std::string> ConfigReader::keys_ignored() const {
+  std::vector<std::string> keys;
+  std::set_difference(ignored_.begin(), ignored_.end(), read_.begin(), read_.end(), std::back_inserter(keys));
+  return keys;
+}
 
 }  // namespace replayeval

@@ -29,6 +29,10 @@ class ConfigReader {
   std::vector<double> numbers(const std::string& key, const std::vector<double>& fallback);
   std::vector<std::string> words(const std::string& key);
   bool has(const std::string& key) const;  // present and not null
+  // The object under `key`, empty where the key is missing or null. It accounts for its own keys (finish()), which
+  // messages call "key.inner". Lives no longer than the checkpoint.
+  ConfigReader nested(const std::string& key);
+  bool empty() const { return config_.empty(); }
 
   void ignore(const std::vector<std::string>& keys);  // known to change nothing here
   // `key` may only have `allowed` values (or be missing): other values would need arithmetic that is not implemented.
@@ -38,12 +42,15 @@ class ConfigReader {
   // Throws CheckpointError naming the first key that was neither read nor ignored.
   void finish() const;
   std::vector<std::string> keys_read() const;     // of those present, sorted
-  std::vector<std::string> keys_ignored() const;  // of those present, sorted
+  std::vector<std::string> keys_ignored() const;  // of those present and not read, sorted
 
  private:
+  ConfigReader(std::string file, std::string path, const nlohmann::json& config);
+
   const nlohmann::json* find(const std::string& key);
 
   std::string file_;
+  std::string path_;  // before each key in messages
   const nlohmann::json& config_;
   std::set<std::string> read_, ignored_;
 };

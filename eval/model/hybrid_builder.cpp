@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "eval/executors/device.h"
@@ -15,6 +16,19 @@ void forbid_reduced_precision() {
   at::globalContext().setAllowTF32CuDNN(false);
   at::globalContext().setAllowBF16ReductionCuBLAS(false);
   at::globalContext().setAllowFP16ReductionCuBLAS(false);
+}
+
+// [projection_size] float32 on `device`; undefined where all five are 1.
+at::Tensor projection_multiplier(const mamba2::Shape& shape, const std::array<double, 5>& multipliers,
+                                 const at::Device& device) {
+  if (std::all_of(multipliers.begin(), multipliers.end(), [](double multiplier) { return multiplier == 1.0; }))
+    return {};
+  const std::int64_t inner = shape.num_heads * shape.head_dim, group = shape.num_groups * shape.state_size;
+  const std::array<std::int64_t, 5> widths = {inner, inner, group, group, shape.num_heads};
+  std::vector<at::Tensor> parts;
+  for (std::size_t i = 0; i < widths.size(); ++i)
+    parts.push_back(at::full({widths[i]}, multipliers[i], at::TensorOptions().dtype(at::kFloat)));
+  return at::cat(parts).to(device);
 }
 
 }  // namespace
@@ -55,13 +69,16 @@ std::unique_ptr<Block> HybridBuilder::mamba(const std::string& name, const Mamba
   mixer.dt_bias = weights_.load(name + ".dt_bias", {heads}, at::kFloat);
   mixer.dt_min = form.dt_min;
   mixer.dt_max = form.dt_max;
-  mixer.norm_weight = weights_.load(name + ".norm.weight", {inner}, at::kFloat);
+  mixer.gate_form = form.gate;
+  if (form.gate != mamba2::GateForm::gate_only)
+    mixer.norm_weight = weights_.load(name + ".norm.weight", {inner}, at::kFloat);
   mixer.norm_group_size = form.norm_group_size;
   mixer.norm_eps = static_cast<float>(form.norm_eps);
   MambaWeights dense;
   const std::int64_t input = form.input_size == 0 ? hidden : form.input_size;
   dense.in_proj = linear(name + ".in_proj", mixer.projection_size(), input, form.use_bias);
-  dense.out_proj = linear(name + ".out_proj", hidden, inner, form.use_bias);
+  dense.out_proj = linear(name + ".out_proj", hidden, inner, form.out_bias.value_or(form.use_bias));
+  dense.projection_multiplier = projection_multiplier(architecture.mamba, form.projection_multipliers, device_);
   parts_.mixers.push_back(mixer);
   parts_.mixer_layers.push_back(layer_);
   return std::make_unique<MambaBlock>(std::move(dense), std::move(mixer), parts_.mixers.size() - 1);
@@ -78,6 +95,15 @@ std::unique_ptr<Block> HybridBuilder::attention(const std::string& name, const A
   dense.o_proj = linear(name + ".o_proj", hidden, query, o_bias);
   const std::size_t index = add_attention_cache({form.num_kv_heads, form.head_dim, form.head_dim, device_});
   return std::make_unique<AttentionBlock>(std::move(dense), form, index);
+}
+
+std::unique_ptr<Block> HybridBuilder::gated_mlp(const std::string& name, const GatedMlpForm& form, bool bias) {
+  const std::int64_t hidden = parts_.architecture.hidden_size, inner = parts_.architecture.intermediate_size;
+  GatedMlpWeights weights;
+  weights.gate_proj = linear(name + ".gate_proj", inner, hidden, bias);
+  weights.up_proj = linear(name + ".up_proj", inner, hidden, bias);
+  weights.down_proj = linear(name + ".down_proj", hidden, inner, bias);
+  return std::make_unique<GatedMlpBlock>(std::move(weights), form);
 }
 
 std::size_t HybridBuilder::add_attention_cache(const KeyValueShape& shape) {

@@ -1,10 +1,13 @@
 // Puts a model together from a checkpoint's tensors, piece by piece, in the order of its layers.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "eval/model/gated_mlp.h"
 #include "eval/model/hybrid_model.h"
 #include "eval/model/weights.h"
 
@@ -12,12 +15,15 @@ namespace replayeval {
 
 // How a Mamba-2 mixer of one architecture differs from the next, beyond its shapes.
 struct MambaForm {
-  bool use_bias = false;  // of in_proj and out_proj
+  bool use_bias = false;         // of in_proj, and of out_proj unless the next says otherwise
+  std::optional<bool> out_bias;  // of out_proj
   bool use_conv_bias = true;
   float dt_min = 0.0F, dt_max = 0.0F;  // bounds of softplus(dt + dt_bias)
-  std::int64_t norm_group_size = 0;    // of the gated norm
+  mamba2::GateForm gate = mamba2::GateForm::gate_then_norm;
+  std::int64_t norm_group_size = 0;  // of the gated norm; without a norm any divisor of its width
   double norm_eps = 1e-5;
-  std::int64_t input_size = 0;  // of in_proj; 0: hidden_size
+  std::array<double, 5> projection_multipliers = {1.0, 1.0, 1.0, 1.0, 1.0};  // on in_proj's z, x, B, C, dt
+  std::int64_t input_size = 0;                                               // of in_proj; 0: hidden_size
 };
 
 class HybridBuilder {
@@ -38,10 +44,12 @@ class HybridBuilder {
   Linear linear(const std::string& name, std::int64_t out, std::int64_t in, bool bias);  // name.weight, name.bias
   Norm norm(const std::string& name, double eps);                                        // name.weight, [hidden_size]
 
-  // Tensors under `name.`: in_proj, conv1d, A_log, D, dt_bias, norm, out_proj.
+  // Tensors under `name.`: in_proj, conv1d, A_log, D, dt_bias, norm (unless gate_only), out_proj.
   std::unique_ptr<Block> mamba(const std::string& name, const MambaForm& form);
   // q_proj, k_proj, v_proj, o_proj under `name.`.
   std::unique_ptr<Block> attention(const std::string& name, const AttentionForm& form, bool qkv_bias, bool o_bias);
+  // gate_proj, up_proj, down_proj under `name.`, of architecture().intermediate_size.
+  std::unique_ptr<Block> gated_mlp(const std::string& name, const GatedMlpForm& form, bool bias);
   // Registers a cache of its own for an attention block; returns its index.
   std::size_t add_attention_cache(const KeyValueShape& shape);
 
