@@ -4,10 +4,10 @@
 #include "kernels/decode.h"
 
 namespace replayeval::cpu {
-void advance_cursors(const Block&, std::int64_t buffer_len, std::int32_t* cursor);
+void advance_cursors(const DecodeBlock&, std::int64_t buffer_len, std::int32_t* cursor);
 }
 
 namespace replayeval::cuda {
 // `stream` is a cudaStream_t.
-void advance_cursors(void* stream, const Block&, std::int64_t buffer_len, std::int32_t* cursor);
+void advance_cursors(void* stream, const DecodeBlock&, std::int64_t buffer_len, std::int32_t* cursor);
 }  // namespace replayeval::cuda

@@ -4,7 +4,7 @@
 namespace replayeval::cuda {
 namespace {
 
-__global__ void advance_kernel(Block block, int buffer_len, std::int32_t* cursor) {
+__global__ void advance_kernel(DecodeBlock block, int buffer_len, std::int32_t* cursor) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (row >= block.batch) return;
   const std::int64_t slot = block.slots == nullptr ? row : block.slots[row];
@@ -13,7 +13,7 @@ __global__ void advance_kernel(Block block, int buffer_len, std::int32_t* cursor
 
 }  // namespace
 
-void advance_cursors(void* stream, const Block& block, std::int64_t buffer_len, std::int32_t* cursor) {
+void advance_cursors(void* stream, const DecodeBlock& block, std::int64_t buffer_len, std::int32_t* cursor) {
   constexpr unsigned kThreads = 128;
   const auto blocks = static_cast<unsigned>((block.batch + kThreads - 1) / kThreads);
   advance_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream)>>>(block, static_cast<int>(buffer_len),

@@ -12,7 +12,7 @@ inline constexpr std::size_t kMaxBufferLen = 64;
 
 // Which sequences and how many tokens each. Row b of the inputs belongs to slot slots[b] of the caches; null means
 // slot b. A negative slot marks a padded row: its y becomes zero and no cache is touched. Slots must be distinct.
-struct Block {
+struct DecodeBlock {
   std::int64_t batch = 0;
   std::int64_t tokens = 0;              // per sequence
   const std::int32_t* slots = nullptr;  // [batch], on the call's device

@@ -10,12 +10,12 @@ void check_multiple(const Door& door, std::int64_t given, std::int64_t most, con
                                                                  std::to_string(most));
 }
 
-void check_block(const Door& door, const Block& block) {
+void check_block(const Door& door, const DecodeBlock& block) {
   door.expect(block.batch >= 1, "batch is " + std::to_string(block.batch) + "; at least 1 is needed");
   door.expect(block.tokens >= 1, "tokens is " + std::to_string(block.tokens) + "; at least 1 is needed");
 }
 
-void check_slots(const Door& door, const Device& device, const Block& block, std::int64_t slots) {
+void check_slots(const Door& door, const Device& device, const DecodeBlock& block, std::int64_t slots) {
   door.expect(slots >= 1, "slots is " + std::to_string(slots) + "; at least 1 is needed");
   if (block.slots == nullptr) {
     door.expect(block.batch <= slots, "batch " + std::to_string(block.batch) +
@@ -36,7 +36,7 @@ void check_slots(const Door& door, const Device& device, const Block& block, std
   }
 }
 
-void check_cursors(const Door& door, const Device& device, const Block& block, std::int64_t buffer_len,
+void check_cursors(const Door& door, const Device& device, const DecodeBlock& block, std::int64_t buffer_len,
                    const std::int32_t* cursors) {
   if (device.kind != DeviceKind::cpu) return;
   for (std::int64_t row = 0; row < block.batch; ++row) {

@@ -47,10 +47,10 @@ class Door {
 };
 
 void check_multiple(const Door& door, std::int64_t given, std::int64_t most, const char* name);
-void check_block(const Door& door, const Block& block);
+void check_block(const Door& door, const DecodeBlock& block);
 // Slot numbers and cursors can be read only where they lie: on the CPU. (A bad one on a GPU makes its row's y NaN.)
-void check_slots(const Door& door, const Device& device, const Block& block, std::int64_t slots);
-void check_cursors(const Door& door, const Device& device, const Block& block, std::int64_t buffer_len,
+void check_slots(const Door& door, const Device& device, const DecodeBlock& block, std::int64_t slots);
+void check_cursors(const Door& door, const Device& device, const DecodeBlock& block, std::int64_t buffer_len,
                    const std::int32_t* cursor);
 void check_state(const Door& door, const State& state);
 void check_buffer_len(const Door& door, std::int64_t buffer_len);

@@ -11,7 +11,7 @@
 
 namespace replayeval::cpu {
 
-inline std::int64_t slot_of(const Block& block, std::int64_t row) {
+inline std::int64_t slot_of(const DecodeBlock& block, std::int64_t row) {
   return block.slots == nullptr ? row : block.slots[row];
 }
 

@@ -97,7 +97,7 @@ struct BlockHead {
   std::int64_t state_offset;  // of the block's first row of the slot's state, in elements
 
   template <class Shape>
-  __device__ __forceinline__ BlockHead(const Shape& given_shape, const Block& block, const HeadCut& cut) {
+  __device__ __forceinline__ BlockHead(const Shape& given_shape, const DecodeBlock& block, const HeadCut& cut) {
     const HeadShape shape = head_shape(given_shape);
     row = static_cast<int>(blockIdx.z) + cut.first_batch_row;
     slot = block.slots == nullptr ? row : block.slots[row];
@@ -136,7 +136,7 @@ struct BlockHead {
 
 // Sets y of all tokens of a block's rows: zero where the row is padded, NaN where its slot or cursor is out of range.
 template <class Shape>
-__device__ inline void fill_y(const Shape& shape, const Block& block, const Output& out, const BlockHead& h,
+__device__ inline void fill_y(const Shape& shape, const DecodeBlock& block, const Output& out, const BlockHead& h,
                               float value) {
   for (std::int64_t t = 0; t < block.tokens; ++t) {
     const std::int64_t start = h.x_offset(shape, h.row * block.tokens + t, out.y_stride);

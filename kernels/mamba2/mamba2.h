@@ -22,7 +22,7 @@
 
 namespace replayeval::mamba2 {
 
-using replayeval::Block;
+using Block = replayeval::DecodeBlock;
 using replayeval::Flush;
 using replayeval::Output;  // y: [batch * tokens, num_heads, head_dim]
 using replayeval::Route;
