@@ -21,7 +21,8 @@ namespace replayeval {
 namespace {
 
 struct Arguments {
-  std::string checkpoint, ids, out;
+  std::vector<std::string> checkpoints, outs;
+  std::string ids;
   Mode mode = Mode::teacher_forced;
   DeviceKind device = DeviceKind::cpu;
   std::optional<Dtype> compute_dtype, ring_dtype;
@@ -94,26 +95,42 @@ void collect_logits(const Model& model, const at::Tensor& hidden, std::int64_t b
   }
 }
 
-void run_logits(const Arguments& arguments) {
-  const Checkpoint checkpoint = Checkpoint::open(arguments.checkpoint);
-  const ModelOptions options{arguments.device, compute_dtype(arguments, checkpoint), arguments.dt_floor};
-  Arm arm = arguments.arm;
-  arm.replay.ring_dtype = arguments.ring_dtype.value_or(options.compute_dtype);
-  validate(arm);
-  std::vector<std::int64_t> ids = read_token_ids(arguments.ids, describe_architecture(checkpoint).vocab_size);
-  const std::unique_ptr<Model> model = load_model(checkpoint, options);
-
+// float32 [ids.size(), vocab], row-major.
+std::vector<float> compute_logits(const Model& model, const Arm& arm, std::vector<std::int64_t> ids, Mode mode) {
   const auto tokens = static_cast<std::int64_t>(ids.size());
-  const std::unique_ptr<DecodeCache> cache = model->make_cache({arm}, 1, tokens);
-  std::vector<float> all(static_cast<std::size_t>(tokens * model->vocab_size()));
+  const std::unique_ptr<DecodeCache> cache = model.make_cache({arm}, 1, tokens);
+  std::vector<float> all(static_cast<std::size_t>(tokens * model.vocab_size()));
   // Blocks keep the activations of long inputs bounded; where a block is cut does not change the recurrence.
   constexpr std::int64_t longest_block = 1024;
   for (std::int64_t begin = 0; begin < tokens; begin += longest_block) {
     const std::int64_t block = std::min(longest_block, tokens - begin);
     const at::Tensor row = at::from_blob(ids.data() + begin, {1, block}, at::kLong);
-    collect_logits(*model, model->forward(row, *cache, arguments.mode), begin, all);
+    collect_logits(model, model.forward(row, *cache, mode), begin, all);
   }
-  write_npy(arguments.out, {tokens, model->vocab_size()}, std::span<const float>(all));
+  return all;
+}
+
+void write_logits(const Arguments& arguments, const std::string& folder, const std::string& out) {
+  const Checkpoint checkpoint = Checkpoint::open(folder);
+  ModelOptions options;
+  options.device = arguments.device;
+  options.compute_dtype = compute_dtype(arguments, checkpoint);
+  options.dt_floor = arguments.dt_floor;
+  Arm arm = arguments.arm;
+  arm.replay.ring_dtype = arguments.ring_dtype.value_or(options.compute_dtype);
+  validate(arm);
+  const std::vector<std::int64_t> ids = read_token_ids(arguments.ids, describe_architecture(checkpoint).vocab_size);
+  const std::unique_ptr<Model> model = load_model(checkpoint, options);
+  const std::vector<float> all = compute_logits(*model, arm, ids, arguments.mode);
+  write_npy(out, {static_cast<std::int64_t>(ids.size()), model->vocab_size()}, std::span<const float>(all));
+}
+
+void run_logits(const Arguments& arguments) {
+  const std::size_t checkpoints = arguments.checkpoints.size(), outs = arguments.outs.size();
+  if (checkpoints != outs)
+    throw std::invalid_argument("--out: " + std::to_string(outs) + " files for " + std::to_string(checkpoints) +
+                                " checkpoints; expected as many");
+  for (std::size_t i = 0; i < checkpoints; ++i) write_logits(arguments, arguments.checkpoints[i], arguments.outs[i]);
 }
 
 }  // namespace
@@ -121,9 +138,12 @@ void run_logits(const Arguments& arguments) {
 void add_logits_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("logits", "Full float32 logits of given token ids under one arm, as .npy");
-  command->add_option("checkpoint", arguments->checkpoint, "A Hugging Face checkpoint folder")->required();
+  command->add_option("checkpoint", arguments->checkpoints, "Hugging Face checkpoint folders, one after another")
+      ->required();
   command->add_option("--ids", arguments->ids, "JSON file: a list of token ids")->required();
-  command->add_option("--out", arguments->out, "The .npy file to write: float32 [tokens, vocab]")->required();
+  command->add_option("--out", arguments->outs, "The .npy file to write: float32 [tokens, vocab]; one each checkpoint")
+      ->required()
+      ->allow_extra_args(false);
   add_choice<Mode, Mode>(*command, "--mode", arguments->mode,
                          {{"teacher_forced", Mode::teacher_forced}, {"stepwise", Mode::stepwise}},
                          "One block or token by token (default teacher_forced)");

@@ -5,7 +5,6 @@
 
 import json
 import math
-import os
 import pathlib
 import shutil
 import subprocess
@@ -15,16 +14,15 @@ import unittest
 
 import numpy as np
 from safetensors.torch import load_file, save_file
+from transformers import NemotronHConfig, NemotronHForCausalLM
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import nemotron_h_models as models  # noqa: E402
-
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-PROGRAM = os.environ.get("REPLAYEVAL", str(ROOT / "build/release/bin/replayeval"))
+import nemotron_h_cases as nemotron_h  # noqa: E402
+import parity  # noqa: E402
 
 
 def run(*arguments):
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+    return subprocess.run([parity.PROGRAM, *map(str, arguments)], capture_output=True, text=True)
 
 
 class Commands(unittest.TestCase):
@@ -33,7 +31,9 @@ class Commands(unittest.TestCase):
         cls.shared = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.shared.cleanup)
         cls.original = pathlib.Path(cls.shared.name) / "checkpoint"
-        cls.model = models.save_model(models.build_model("wide_state"), "wide_state", cls.original)
+        case = nemotron_h.CASES["wide_state"]
+        model = parity.build_model(NemotronHConfig, NemotronHForCausalLM, case, nemotron_h.BASE)
+        cls.model = parity.save_model(model, case, cls.original)
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -44,7 +44,7 @@ class Commands(unittest.TestCase):
         self.ids = self.folder / "ids.json"
         self.out = self.folder / "out" / "logits.npy"
         self.out.parent.mkdir()
-        models.write_ids(self.ids, [1, 2, 3, 4, 5])
+        parity.write_ids(self.ids, [1, 2, 3, 4, 5])
 
     def logits(self, *options):
         return run("logits", self.checkpoint, "--ids", self.ids, "--out", self.out, *options)
@@ -70,7 +70,7 @@ class Commands(unittest.TestCase):
 
     def test_storage_options_reach_the_arm(self):
         """Each option that rounds must change the logits, or it was dropped on the way."""
-        models.write_ids(self.ids, [7 * i % 211 for i in range(20)])
+        parity.write_ids(self.ids, [7 * i % 211 for i in range(20)])
         seen = {}
         for name, options in {
             "exact": [],
@@ -114,6 +114,21 @@ class Commands(unittest.TestCase):
             self.assertEqual(done.returncode, 3)
             self.assertIn(options[0], done.stderr)
             self.assertFalse(self.out.exists())
+
+    def test_several_checkpoints(self):
+        """One start for many folders gives what a start for each gives."""
+        other = self.folder / "other"
+        shutil.copytree(self.checkpoint, other)
+        shard = sorted(other.glob("*.safetensors"))[0]
+        save_file({name: 2 * tensor for name, tensor in load_file(shard).items()}, shard)
+        outs = [self.folder / "0.npy", self.folder / "1.npy"]
+        done = run("logits", self.checkpoint, other, "--ids", self.ids, "--out", outs[0], "--out", outs[1])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.logits().returncode, 0)
+        self.assertEqual(outs[0].read_bytes(), self.out.read_bytes())
+        self.assertNotEqual(outs[0].read_bytes(), outs[1].read_bytes())
+        self.out.unlink()
+        self.assert_refused(self.logits("--out", self.folder / "third.npy"), "--out: 2 files for 1 checkpoints")
 
     def test_bad_checkpoints(self):
         shard = sorted(self.checkpoint.glob("*.safetensors"))[1]
