@@ -79,13 +79,13 @@ def conv_forward(x, weight, bias):
 
 def conv_backward(gradient, x, weight, bias):
     batch, length, channels = x.shape
-    taps = weight.shape[1]
-    of_x = torch.empty_like(x)
-    blocks = triton.cdiv(length, TIME_BLOCK)
+    taps, blocks = weight.shape[1], triton.cdiv(length, TIME_BLOCK)
+    before, of_x = torch.empty_like(x), torch.empty_like(x)
     parts = weight.new_empty(batch * blocks, taps + 1, channels)  # weight and bias, a sum for each block of time
-    conv_backward_kernel[(blocks, triton.cdiv(channels, CHANNEL_BLOCK), batch)](
-        gradient, x, weight, weight if bias is None else bias, of_x, parts, length, channels, taps, bias is not None,
-        TIME_BLOCK, CHANNEL_BLOCK)
+    grid = (blocks, triton.cdiv(channels, CHANNEL_BLOCK), batch)
+    before_silu_kernel[grid](gradient, x, weight, weight if bias is None else bias, before, parts, length, channels, taps,
+                             bias is not None, TIME_BLOCK, CHANNEL_BLOCK)
+    of_x_kernel[grid](before, weight, of_x, length, channels, taps, TIME_BLOCK, CHANNEL_BLOCK)
     of_parameters = parts.sum(0)
     return of_x, of_parameters[:taps].t().contiguous(), of_parameters[taps].clone()
 
@@ -116,29 +116,40 @@ if triton is not None:
                  (out * tl.sigmoid(out)).to(out_pointer.dtype.element_ty), mask=(t < T)[:, None] & (channel < C)[None, :])
 
     @triton.jit
-    def conv_backward_kernel(gradient_pointer, x_pointer, weight_pointer, bias_pointer, of_x_pointer, parts_pointer, T, C,
-                             TAPS: tl.constexpr, BIASED: tl.constexpr, TIME: tl.constexpr, CHANNELS: tl.constexpr):
-        """x_t is read at the times t ... t + TAPS - 1; each time's sum is worked out again rather than stored."""
+    def before_silu_kernel(gradient_pointer, x_pointer, weight_pointer, bias_pointer, before_pointer, parts_pointer, T, C,
+                           TAPS: tl.constexpr, BIASED: tl.constexpr, TIME: tl.constexpr, CHANNELS: tl.constexpr):
+        """Gradient of the sums before SiLU, and this block's part of the gradients of weight and bias."""
+        sequence = tl.program_id(2).to(tl.int64) * T * C
+        t = tl.program_id(0) * TIME + tl.arange(0, TIME)
+        channel = tl.program_id(1) * CHANNELS + tl.arange(0, CHANNELS)
+        inside = (t < T)[:, None] & (channel < C)[None, :]
+        here = sequence + t[:, None] * C + channel[None, :]
+        out = before_silu(x_pointer + sequence, weight_pointer, bias_pointer, t, channel, T, C, TAPS, BIASED, TIME, CHANNELS)
+        gate = tl.sigmoid(out)
+        gradient = tl.load(gradient_pointer + here, mask=inside, other=0.0).to(tl.float32)
+        gradient = gradient * gate * (1.0 + out * (1.0 - gate))
+        tl.store(before_pointer + here, gradient.to(before_pointer.dtype.element_ty), mask=inside)
+        part = (tl.program_id(2) * tl.num_programs(0) + tl.program_id(0)) * (TAPS + 1) * C + channel
+        for k in tl.static_range(TAPS):
+            at = t - (TAPS - 1) + k
+            x = tl.load(x_pointer + sequence + at[:, None] * C + channel[None, :],
+                        mask=((at >= 0) & (at < T))[:, None] & (channel < C)[None, :], other=0.0)
+            tl.store(parts_pointer + part + k * C, tl.sum(gradient * x.to(tl.float32), axis=0), mask=channel < C)
+        tl.store(parts_pointer + part + TAPS * C, tl.sum(gradient, axis=0), mask=channel < C)
+
+    @triton.jit
+    def of_x_kernel(before_pointer, weight_pointer, of_x_pointer, T, C, TAPS: tl.constexpr, TIME: tl.constexpr,
+                    CHANNELS: tl.constexpr):
+        """x_t enters the sums of the times t ... t + TAPS - 1."""
         sequence = tl.program_id(2).to(tl.int64) * T * C
         t = tl.program_id(0) * TIME + tl.arange(0, TIME)
         channel = tl.program_id(1) * CHANNELS + tl.arange(0, CHANNELS)
         of_x = tl.zeros((TIME, CHANNELS), dtype=tl.float32)
-        part = (tl.program_id(2) * tl.num_programs(0) + tl.program_id(0)) * (TAPS + 1) * C + channel
         for later in tl.static_range(TAPS):
             at = t + later
-            out = before_silu(x_pointer + sequence, weight_pointer, bias_pointer, at, channel, T, C, TAPS, BIASED, TIME,
-                              CHANNELS)
-            gate = tl.sigmoid(out)
-            gradient = tl.load(gradient_pointer + sequence + at[:, None] * C + channel[None, :],
-                               mask=(at < T)[:, None] & (channel < C)[None, :], other=0.0).to(tl.float32)
-            gradient = gradient * gate * (1.0 + out * (1.0 - gate))
-            of_x += gradient * tl.load(weight_pointer + channel * TAPS + TAPS - 1 - later, mask=channel < C, other=0.0)[None, :]
-            if later == 0:
-                for k in tl.static_range(TAPS):
-                    read = t - (TAPS - 1) + k
-                    x = tl.load(x_pointer + sequence + read[:, None] * C + channel[None, :],
-                                mask=((read >= 0) & (read < T))[:, None] & (channel < C)[None, :], other=0.0)
-                    tl.store(parts_pointer + part + k * C, tl.sum(gradient * x.to(tl.float32), axis=0), mask=channel < C)
-                tl.store(parts_pointer + part + TAPS * C, tl.sum(gradient, axis=0), mask=channel < C)
+            before = tl.load(before_pointer + sequence + at[:, None] * C + channel[None, :],
+                             mask=(at < T)[:, None] & (channel < C)[None, :], other=0.0)
+            weight = tl.load(weight_pointer + channel * TAPS + TAPS - 1 - later, mask=channel < C, other=0.0)
+            of_x += before.to(tl.float32) * weight[None, :]
         tl.store(of_x_pointer + sequence + t[:, None] * C + channel[None, :], of_x.to(of_x_pointer.dtype.element_ty),
                  mask=(t < T)[:, None] & (channel < C)[None, :])

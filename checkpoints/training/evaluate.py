@@ -81,7 +81,7 @@ def recall_accuracy(logits_of, processor, lines, device, length, documents, fact
                                      for k, (good, seen) in sorted(by_distance.items())}}
 
 
-def main():
+def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--checkpoint", required=True)
     parser.add_argument("--config", help="default: config.json in the checkpoint")
@@ -91,55 +91,68 @@ def main():
     parser.add_argument("--ngram", help="result file of ngram.py to put beside")
     parser.add_argument("--recall-documents", type=int, default=64)
     parser.add_argument("--recall-lengths", default="1024,2048,4096,8192")
-    parser.add_argument("--out", default="-")
-    options = parser.parse_args()
+    parser.add_argument("--out", help="file for the scores, written again after each of them")
+    return parser.parse_args()
 
+
+def score_transformers(checkpoint, model, heldout, bos, device):
+    """Perplexity of transformers' implementation, and how far our logits are from its, as a share of their range."""
+    from transformers import AutoModelForCausalLM
+    other = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).to(device).eval()
+    values, _ = perplexity(lambda ids: other(ids, use_cache=False).logits, heldout, bos, device, 4 if device == "cuda" else 1)
+    some = padded([next(windows(heldout, bos))[1]], device)[:, :1024]
+    ours, theirs = model.logits(some), other(some, use_cache=False).logits
+    return values, ((ours - theirs).abs().max() / (theirs.max() - theirs.min())).item()
+
+
+def score_recall(model, processor, options, device, recall_scores, save):
+    with gzip.open(os.path.join(options.tokens, "heldout_filler.txt.gz"), "rt", encoding="utf-8") as stream:
+        lines = stream.read().split("\n")
+    for length in map(int, options.recall_lengths.split(",")):
+        for key, facts in (("lengths", 16), ("dense", length // 64)):
+            score = recall_accuracy(model.logits, processor, lines, device, length, options.recall_documents, facts, 77)
+            recall_scores[key].append(score)
+            print("recall", key, score, flush=True)
+            save()
+
+
+def main():
+    options = parse_options()
     import sentencepiece
     processor = sentencepiece.SentencePieceProcessor(
         model_file=options.tokenizer or os.path.join(options.checkpoint, "tokenizer.model"))
-    config_path = options.config or os.path.join(options.checkpoint, "config.json")
-    config = read_config(config_path)
+    config = read_config(options.config or os.path.join(options.checkpoint, "config.json"))
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.set_float32_matmul_precision("highest")
     model = load_shards(Hybrid(config), options.checkpoint).to(device)
     heldout = dict(np.load(os.path.join(options.tokens, "heldout.npz")))
-    with gzip.open(os.path.join(options.tokens, "heldout_filler.txt.gz"), "rt", encoding="utf-8") as stream:
-        lines = stream.read().split("\n")
-
     result = {"windows": f"documents cut into windows of {WINDOW - 1} tokens, each after one <s> from an empty state",
               "weights": "bfloat16 as stored, computed in float32"}
+
+    def save():
+        if options.out:
+            with open(options.out, "w", encoding="utf-8") as stream:
+                stream.write(json.dumps(result, indent=2) + "\n")
+
     with torch.no_grad():
-        values, counts = perplexity(model.logits, heldout, config.bos_token_id, device, 16 if device == "cuda" else 1)
-        result["heldout_tokens"], result["perplexity"] = counts, values
-        print("perplexity", values, flush=True)
+        result["perplexity"], result["heldout_tokens"] = perplexity(model.logits, heldout, config.bos_token_id, device,
+                                                                    16 if device == "cuda" else 1)
+        print("perplexity", result["perplexity"], flush=True)
         if options.transformers:
-            from transformers import AutoModelForCausalLM
-            other = AutoModelForCausalLM.from_pretrained(options.checkpoint, dtype=torch.float32).to(device).eval()
-            values, _ = perplexity(lambda ids: other(ids, use_cache=False).logits, heldout, config.bos_token_id, device,
-                                   4 if device == "cuda" else 1)
-            result["perplexity_transformers"] = values
-            some = padded([next(windows(heldout, config.bos_token_id))[1]], device)[:, :1024]
-            ours, theirs = model.logits(some), other(some, use_cache=False).logits
-            result["transformers_logit_difference_of_range"] = (
-                (ours - theirs).abs().max() / (theirs.max() - theirs.min())).item()
-            print("transformers", values, result["transformers_logit_difference_of_range"], flush=True)
+            result["perplexity_transformers"], result["transformers_logit_difference_of_range"] = score_transformers(
+                options.checkpoint, model, heldout, config.bos_token_id, device)
+            print("transformers", result["perplexity_transformers"], result["transformers_logit_difference_of_range"],
+                  flush=True)
         if options.ngram:
             with open(options.ngram, encoding="utf-8") as stream:
                 result["ngram"] = json.load(stream)
+        save()
         result["recall"] = {
             "rule": "16 facts a document, 8 questions at its end; exact match of the value's tokens, teacher-forced argmax",
             "chance": {"value_space_smallest": min(recall.VALUE_COUNTS.values()),
                        "picking_one_of_the_documents_values": 1 / 16},
             "lengths": [], "dense": []}
-        for length in map(int, options.recall_lengths.split(",")):
-            for key, facts in (("lengths", 16), ("dense", length // 64)):
-                score = recall_accuracy(model.logits, processor, lines, device, length, options.recall_documents, facts, 77)
-                result["recall"][key].append(score)
-                print("recall", key, score, flush=True)
-    text = json.dumps(result, indent=2)
-    if options.out != "-":
-        with open(options.out, "w", encoding="utf-8") as stream:
-            stream.write(text + "\n")
+        score_recall(model, processor, options, device, result["recall"], save)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """qwen3_next in its training form: Gated DeltaNet, partly rotated attention with a gated output, SwiGLU MLPs (dense).
 
-A published layer is a mixer and an MLP; here they are two blocks. Norms are zero-centred (multiply by 1 + weight),
+A layer is a mixer and an MLP. Norms are zero-centred (multiply by 1 + weight),
 except the one after the recurrence. Orders of projected channels follow the published code: per key head
 q | k | values | gates, per key head betas | decays, per attention head query | gate; the convolution's are flat q | k | v.
 """
@@ -170,15 +170,26 @@ def mlp_parameters(config):
     }
 
 
-BLOCKS = {"linear_attention": gated_delta_block, "full_attention": attention_block, "mlp": mlp_block}
-MIXER_PARAMETERS = {"linear_attention": gated_delta_parameters, "full_attention": attention_parameters}
+MIXERS = {"linear_attention": (gated_delta_block, gated_delta_parameters),
+          "full_attention": (attention_block, attention_parameters)}
+MLP_PARAMETERS = 4  # with its norm
+
+
+def layer_of(mixer):
+    """Mixer and MLP as one function: one graph to compile and call."""
+    def layer(residual, *arguments):
+        *parameters, config, dtype = arguments
+        residual = mixer(residual, *parameters[:-MLP_PARAMETERS], config, dtype)
+        return mlp_block(residual, *parameters[-MLP_PARAMETERS:], config, dtype)
+    return layer
+
+
+BLOCKS = {kind: layer_of(block) for kind, (block, _) in MIXERS.items()}
 
 
 def layers(config):
     """(block, its parameters' published names and initial values in the order that the block takes them), in turn."""
     for index, kind in enumerate(config.layer_types):
-        prefix = f"model.layers.{index}."
-        mixer = {"input_layernorm.weight": torch.zeros(config.hidden_size), **MIXER_PARAMETERS[kind](config)}
-        yield kind, {prefix + name: value for name, value in mixer.items()}
-        mlp = {"post_attention_layernorm.weight": torch.zeros(config.hidden_size), **mlp_parameters(config)}
-        yield "mlp", {prefix + name: value for name, value in mlp.items()}
+        parameters = {"input_layernorm.weight": torch.zeros(config.hidden_size), **MIXERS[kind][1](config),
+                      "post_attention_layernorm.weight": torch.zeros(config.hidden_size), **mlp_parameters(config)}
+        yield kind, {f"model.layers.{index}.{name}": value for name, value in parameters.items()}
