@@ -44,7 +44,9 @@ def set_parameter(root, name, value):
         if not hasattr(root, part):
             setattr(root, part, Holder())
         root = getattr(root, part)
-    setattr(root, last, nn.Parameter(value))
+    parameter = nn.Parameter(value)
+    setattr(root, last, parameter)
+    return parameter
 
 
 class Hybrid(nn.Module):
@@ -55,11 +57,9 @@ class Hybrid(nn.Module):
         self.config = config
         self.architecture = architecture = ARCHITECTURES[config.model_type]
         set_parameter(self, architecture.EMBEDDINGS, torch.randn(config.vocab_size, config.hidden_size) * 0.1)
-        self.layers = []
-        for kind, parameters in architecture.layers(config):
-            for name, value in parameters.items():
-                set_parameter(self, name, value)
-            self.layers.append((kind, list(parameters)))
+        # The layers' parameters in a list too: looking a hundred of them up by name at every step is slow.
+        self.layers = [(kind, [set_parameter(self, name, value) for name, value in parameters.items()])
+                       for kind, parameters in architecture.layers(config)]
         set_parameter(self, architecture.FINAL_NORM, torch.full((config.hidden_size,), 1.0 - config.norm_offset))
         set_parameter(self, architecture.HEAD, torch.randn(config.vocab_size, config.hidden_size) * 0.02)
         wrap = (lambda f: torch.compile(f, dynamic=False)) if compiled else (lambda f: f)
@@ -68,8 +68,8 @@ class Hybrid(nn.Module):
 
     def hidden(self, ids, dtype):
         x = F.embedding(ids, self.get_parameter(self.architecture.EMBEDDINGS)).float()
-        for kind, names in self.layers:
-            x = self.blocks[kind](x, *[self.get_parameter(name) for name in names], self.config, dtype)
+        for kind, parameters in self.layers:
+            x = self.blocks[kind](x, *parameters, self.config, dtype)
         return x
 
     def final_norm(self):

@@ -170,26 +170,32 @@ def mlp_parameters(config):
     }
 
 
-MIXERS = {"linear_attention": (gated_delta_block, gated_delta_parameters),
-          "full_attention": (attention_block, attention_parameters)}
 MLP_PARAMETERS = 4  # with its norm
 
 
-def layer_of(mixer):
-    """Mixer and MLP as one function: one graph to compile and call."""
-    def layer(residual, *arguments):
-        *parameters, config, dtype = arguments
-        residual = mixer(residual, *parameters[:-MLP_PARAMETERS], config, dtype)
-        return mlp_block(residual, *parameters[-MLP_PARAMETERS:], config, dtype)
-    return layer
+def with_mlp(mixer, residual, *arguments):
+    """A whole layer: one graph to compile and to call instead of two."""
+    *parameters, config, dtype = arguments
+    residual = mixer(residual, *parameters[:-MLP_PARAMETERS], config, dtype)
+    return mlp_block(residual, *parameters[-MLP_PARAMETERS:], config, dtype)
 
 
-BLOCKS = {kind: layer_of(block) for kind, (block, _) in MIXERS.items()}
+# Two functions, because torch.compile keeps what it compiled by the function's code.
+def linear_layer(residual, *arguments):
+    return with_mlp(gated_delta_block, residual, *arguments)
+
+
+def attention_layer(residual, *arguments):
+    return with_mlp(attention_block, residual, *arguments)
+
+
+BLOCKS = {"linear_attention": linear_layer, "full_attention": attention_layer}
+MIXER_PARAMETERS = {"linear_attention": gated_delta_parameters, "full_attention": attention_parameters}
 
 
 def layers(config):
     """(block, its parameters' published names and initial values in the order that the block takes them), in turn."""
     for index, kind in enumerate(config.layer_types):
-        parameters = {"input_layernorm.weight": torch.zeros(config.hidden_size), **MIXERS[kind][1](config),
+        parameters = {"input_layernorm.weight": torch.zeros(config.hidden_size), **MIXER_PARAMETERS[kind](config),
                       "post_attention_layernorm.weight": torch.zeros(config.hidden_size), **mlp_parameters(config)}
         yield kind, {f"model.layers.{index}.{name}": value for name, value in parameters.items()}
