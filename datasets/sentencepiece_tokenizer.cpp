@@ -37,7 +37,13 @@ class SentencePiece final : public Tokenizer {
     return {ids.begin(), ids.end()};
   }
 
-  std::string decode(std::span<const std::int32_t> ids) const override {
+  // The model says nothing about it: a bos and no eos, as Llama's tokenizer has it.
+  std::vector<std::int32_t> add_special_tokens(std::vector<std::int32_t> ids) const override {
+    if (bos_) ids.insert(ids.begin(), *bos_);
+    return ids;
+  }
+
+  std::string decode(std::span<const std::int32_t> ids, SpecialTokens) const override {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       check_id(ids[i], i);
     }

@@ -1,45 +1,31 @@
 #include "datasets/tokenizer.h"
 
-#include <array>
-
+#include "datasets/json_node.h"
 #include "datasets/sentencepiece_tokenizer.h"
+#include "datasets/text_source.h"
+#include "datasets/tokenizer_json.h"
 
 namespace replayeval::datasets {
 namespace {
 
-using Loader = std::unique_ptr<Tokenizer> (*)(const std::filesystem::path& file);
-
-struct Format {
-  const char* file_name;
-  Loader load;
-};
-
-std::unique_ptr<Tokenizer> refuse(const std::filesystem::path& file) {
-  throw DataError(file.string() +
-                  ": byte-level BPE tokenizers are not supported yet; expected a tokenizer.model "
-                  "(sentencepiece) beside it");
-}
-
-// By the file present; the first match is taken.
-constexpr std::array formats = {
-    Format{.file_name = "tokenizer.model", .load = &load_sentencepiece},
-    Format{.file_name = "tokenizer.json", .load = &refuse},
-};
+constexpr const char* expected_files = "expected a tokenizer.json or a tokenizer.model (sentencepiece)";
 
 }  // namespace
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& checkpoint_folder) {
   if (!std::filesystem::is_directory(checkpoint_folder)) {
     throw DataError(checkpoint_folder.string() +
-                    ": no such folder; expected a checkpoint folder with a tokenizer.model");
+                    ": no such folder; expected a checkpoint folder with a tokenizer.json or a tokenizer.model");
   }
-  for (const Format& format : formats) {
-    const std::filesystem::path file = checkpoint_folder / format.file_name;
-    if (std::filesystem::exists(file)) {
-      return format.load(file);
-    }
+  const std::filesystem::path json = checkpoint_folder / "tokenizer.json",
+                              model = checkpoint_folder / "tokenizer.model";
+  const bool has_model = std::filesystem::exists(model);
+  if (std::filesystem::exists(json)) {
+    const nlohmann::json document = parse_json(read_text_file(json), json.string());
+    if (!has_model || tokenizer_json_model_type(document, json) == "BPE") return make_json_tokenizer(document, json);
   }
-  throw DataError(checkpoint_folder.string() + ": holds no tokenizer; expected a tokenizer.model (sentencepiece)");
+  if (has_model) return load_sentencepiece(model);
+  throw DataError(checkpoint_folder.string() + ": holds no tokenizer; " + expected_files);
 }
 
 }  // namespace replayeval::datasets

@@ -8,10 +8,13 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "datasets/text_source.h"
@@ -23,7 +26,12 @@ namespace {
 
 struct Options {
   std::string checkpoint, file, text, decode;
-  bool has_text = false, has_decode = false, json = false;
+  bool has_text = false, has_decode = false, json = false, json_lines = false;
+  bool add_special = false, skip_special = false;
+
+  datasets::SpecialTokens special() const {
+    return skip_special ? datasets::SpecialTokens::skip : datasets::SpecialTokens::keep;
+  }
 };
 
 std::string read_stdin() {
@@ -54,9 +62,41 @@ std::vector<std::int32_t> parse_ids(const std::string& text) {
   return ids;
 }
 
+std::vector<std::int32_t> encode(const datasets::Tokenizer& tokenizer, const Options& options, std::string_view text) {
+  std::vector<std::int32_t> ids = tokenizer.encode(text);
+  return options.add_special ? tokenizer.add_special_tokens(std::move(ids)) : ids;
+}
+
+// A text to a line of ids, a list of ids to a line with their text.
+std::string convert_line(const datasets::Tokenizer& tokenizer, const Options& options, const std::string& line) {
+  const nlohmann::json value = nlohmann::json::parse(line, nullptr, false);
+  if (value.is_string()) return nlohmann::json(encode(tokenizer, options, value.get<std::string>())).dump();
+  const auto is_id = [](const nlohmann::json& id) {
+    return id.is_number_integer() && id >= 0 && id <= std::numeric_limits<std::int32_t>::max();
+  };
+  if (!value.is_array() || !std::all_of(value.begin(), value.end(), is_id)) {
+    throw datasets::DataError("found '" + line + "', expected a JSON string or a list of token ids");
+  }
+  return nlohmann::json(tokenizer.decode(value.get<std::vector<std::int32_t>>(), options.special())).dump();
+}
+
+void print_lines(const datasets::Tokenizer& tokenizer, const Options& options) {
+  const std::string place = options.file.empty() ? "standard input" : options.file;
+  std::istringstream text(options.file.empty() ? read_stdin() : datasets::read_text_file(options.file));
+  std::string line, converted;
+  for (std::int64_t number = 1; std::getline(text, line); ++number) {
+    try {
+      converted += convert_line(tokenizer, options, line) + "\n";
+    } catch (const datasets::DataError& error) {
+      throw datasets::DataError(fmt::format("{}: line {}: {}", place, number, error.what()));
+    }
+  }
+  fmt::print("{}", converted);  // all lines or none
+}
+
 void print_decoded(const datasets::Tokenizer& tokenizer, const Options& options) {
   const std::vector<std::int32_t> ids = parse_ids(options.decode);
-  const std::string text = tokenizer.decode(ids);
+  const std::string text = tokenizer.decode(ids, options.special());
   if (options.json) {
     fmt::print("{}\n", nlohmann::json({{"ids", ids}, {"text", text}}).dump());
   } else {
@@ -74,7 +114,7 @@ void print_encoded(const datasets::Tokenizer& tokenizer, const Options& options)
     throw datasets::DataError(
         fmt::format("{}: byte {}: found {}, expected UTF-8 text", place, fault->offset, fault->found));
   }
-  const std::vector<std::int32_t> ids = tokenizer.encode(text);
+  const std::vector<std::int32_t> ids = encode(tokenizer, options, text);
   if (!options.json) {
     fmt::print("{}\n", fmt::join(ids, " "));
     return;
@@ -91,7 +131,9 @@ void print_encoded(const datasets::Tokenizer& tokenizer, const Options& options)
 
 void tokenize_command(const Options& options) {
   const auto tokenizer = datasets::load_tokenizer(options.checkpoint);
-  if (options.has_decode) {
+  if (options.json_lines) {
+    print_lines(*tokenizer, options);
+  } else if (options.has_decode) {
     print_decoded(*tokenizer, options);
   } else {
     print_encoded(*tokenizer, options);
@@ -107,9 +149,17 @@ void add_tokenize_command(CLI::App& app) {
   CLI::Option* file = command->add_option("file", options->file, "Text file, plain or gzip (default: standard input)");
   CLI::Option* text = command->add_option("--text", options->text, "The text itself");
   CLI::Option* decode = command->add_option("--decode", options->decode, "Token ids to turn into text, e.g. 17,4,256");
-  command->add_flag("--json", options->json, "One JSON object on stdout");
+  CLI::Option* json = command->add_flag("--json", options->json, "One JSON object on stdout");
+  CLI::Option* lines =
+      command->add_flag("--jsonl", options->json_lines,
+                        "JSON Lines from the file or standard input: a string becomes a line of ids, a "
+                        "list of ids a line with their text");
+  command->add_flag("--special-tokens", options->add_special,
+                    "Put around each text what the tokenizer's files ask for");
+  command->add_flag("--skip-special-tokens", options->skip_special, "Leave special tokens out of decoded text");
   text->excludes(file)->excludes(decode);
   decode->excludes(file);
+  lines->excludes(text)->excludes(decode)->excludes(json);
   command->callback([options, text, decode] {
     options->has_text = text->count() > 0;
     options->has_decode = decode->count() > 0;

@@ -115,15 +115,23 @@ TEST_F(TokenizerTest, DamagedModel) {
 }
 
 TEST_F(TokenizerTest, FoldersWithoutAModel) {
-  EXPECT_THAT(load_fault(), HasSubstr("holds no tokenizer; expected a tokenizer.model"));
-  folder_.write("tokenizer.json", "{}");
-  EXPECT_THAT(load_fault(), HasSubstr("tokenizer.json: byte-level BPE tokenizers are not supported yet"));
+  EXPECT_THAT(load_fault(), HasSubstr("holds no tokenizer; expected a tokenizer.json or a tokenizer.model"));
   EXPECT_THAT(message_of([&] { load_tokenizer(folder_.path() / "absent"); }), HasSubstr("absent: no such folder"));
 }
 
-TEST_F(TokenizerTest, TheModelIsTakenWhereBothArePresent) {
+TEST_F(TokenizerTest, JsonComesFirstIfItCanBeRead) {
+  folder_.write("tokenizer.json", R"({"model": {"type": "Unigram", "vocab": [["a", 0.0]]}})");
+  EXPECT_EQ(load()->kind(), "sentencepiece") << "a JSON that is not of a BPE model, and a tokenizer.model beside it";
+  folder_.write("tokenizer.json", R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})");
+  EXPECT_EQ(load()->kind(), "bpe");
   folder_.write("tokenizer.json", "{}");
-  EXPECT_EQ(load()->kind(), "sentencepiece");
+  EXPECT_THAT(message_of([&] { load(); }), HasSubstr("tokenizer.json: 'model' is missing")) << "damage is not hidden";
+}
+
+TEST_F(TokenizerTest, SpecialTokens) {
+  const auto tokenizer = load();
+  EXPECT_THAT(tokenizer->add_special_tokens({7, 8}), testing::ElementsAre(1, 7, 8));
+  EXPECT_EQ(tokenizer->decode(std::vector<std::int32_t>{1, 2}, SpecialTokens::keep), "");
 }
 
 }  // namespace

@@ -121,7 +121,10 @@ TEST(DocumentWindows, RefusesSenselessOptions) {
 class Bytes final : public Tokenizer {
  public:
   std::vector<std::int32_t> encode(std::string_view text) const override { return {text.begin(), text.end()}; }
-  std::string decode(std::span<const std::int32_t> ids) const override { return {ids.begin(), ids.end()}; }
+  std::vector<std::int32_t> add_special_tokens(std::vector<std::int32_t> ids) const override { return ids; }
+  std::string decode(std::span<const std::int32_t> ids, SpecialTokens) const override {
+    return {ids.begin(), ids.end()};
+  }
   std::string piece(std::int32_t id) const override { return std::string(1, static_cast<char>(id)); }
   std::int64_t vocab_size() const override { return 128; }
   std::optional<std::int32_t> bos_id() const override { return 1; }

@@ -70,12 +70,29 @@ class TokenizeTest(unittest.TestCase):
         self.expect_refused("is outside the vocabulary", "--decode", "1,999999")
         self.expect_refused("no token ids", "--decode", "[]")
 
+    def test_json_lines(self):
+        texts = [TEXT, "", "two\nlines\u2028"]
+        lines = "".join(json.dumps(text) + "\n" for text in texts)
+        ids = self.tokenize("--jsonl", input=lines).stdout
+        self.assertEqual(json.loads(ids.split("\n")[0]), [int(i) for i in self.tokenize("--text", TEXT).stdout.split()])
+        self.assertEqual([json.loads(line) for line in self.tokenize("--jsonl", input=ids).stdout.splitlines()], texts)
+        (self.path / "texts.jsonl").write_text(lines)
+        self.assertEqual(self.tokenize(self.path / "texts.jsonl", "--jsonl").stdout, ids)
+        first = json.loads(self.tokenize("--jsonl", "--special-tokens", input=lines).stdout.split("\n")[0])
+        self.assertEqual(first, [1, *json.loads(ids.split("\n")[0])])
+
+    def test_bad_json_lines(self):
+        for line in ("{", '"a" "b"', "[1, -1]", "[1.5]", '{"a": 1}', '["a"]', "[4294967296]", '"\\ud800"'):
+            self.expect_refused("standard input: line 2: found", "--jsonl", input=f'"good"\n{line}\n')
+        self.expect_refused("standard input: line 1: ", "--jsonl", input="[999999]\n")
+
     def test_bad_usage(self):
+        self.assertEqual(self.tokenize("--jsonl", "--text", "a").returncode, 3)
         self.assertEqual(self.tokenize("--text", "a", "--decode", "1").returncode, 3)
         self.assertEqual(program.call("tokenize").returncode, 3)
         done = program.call("tokenize", self.path)
         self.assertEqual(done.returncode, 3)
-        self.assertIn("holds no tokenizer; expected a tokenizer.model", done.stderr)
+        self.assertIn("holds no tokenizer; expected a tokenizer.json or a tokenizer.model", done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,82 @@
+"""tokenizer.json: the ids and texts of `replayeval tokenize` are those of the tokenizers library."""
+
+import json
+import pathlib
+import random
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "eval" / "cli"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import program  # noqa: E402
+import text_samples  # noqa: E402
+import tokenizer_families as families  # noqa: E402
+from tokenizers import Tokenizer  # noqa: E402
+
+STRINGS = 10000  # of each family, beside those that hold every character
+
+
+def converted(folder, values, *options):
+    lines = "".join(json.dumps(value) + "\n" for value in values)
+    done = program.call("tokenize", folder, "--jsonl", *options, input=lines)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return [json.loads(line) for line in done.stdout.split("\n")[:-1]]
+
+
+class FamilyCase:
+    """Mixed with unittest.TestCase for each family below."""
+
+    family = ""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="replayeval-tokenizer-")
+        cls.path = pathlib.Path(cls.folder.name)
+        cls.tokenizer = families.train(cls.family)
+        cls.tokenizer.save(str(cls.path / "tokenizer.json"))
+        content = cls.tokenizer.to_str()
+        old_tables = '"normalizer":null' not in content or '"Punctuation"' in content
+        samples = text_samples.Samples(cls.family, families.ADDED_TEXTS, old_tables)
+        cls.strings = ["", *samples.strings(STRINGS), *samples.every_character()]
+        cls.expected = [encoding.ids for encoding in cls.tokenizer.encode_batch(cls.strings, add_special_tokens=False)]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def expect_equal(self, found, expected, inputs):
+        self.assertEqual(len(found), len(expected))
+        wrong = [i for i in range(len(expected)) if found[i] != expected[i]]
+        if wrong:
+            shown = "\n".join(f"{inputs[i]!r}\n  found    {found[i]!r}\n  expected {expected[i]!r}" for i in wrong[:5])
+            self.fail(f"{len(wrong)} of {len(expected)} differ:\n{shown}")
+
+    def test_ids(self):
+        self.assertGreater(len({id for ids in self.expected for id in ids}), 300)
+        self.expect_equal(converted(self.path, self.strings), self.expected, self.strings)
+
+    def test_ids_with_special_tokens(self):
+        strings = self.strings[:1000]
+        expected = [encoding.ids for encoding in self.tokenizer.encode_batch(strings)]
+        self.expect_equal(converted(self.path, strings, "--special-tokens"), expected, strings)
+
+    def test_texts(self):
+        self.expect_equal(converted(self.path, self.expected),
+                          self.tokenizer.decode_batch(self.expected, skip_special_tokens=False), self.expected)
+
+    def test_texts_of_any_ids(self):
+        pick = random.Random(self.family)
+        known = sorted(self.tokenizer.get_vocab().values())
+        lists = [pick.choices(known, k=pick.randrange(1, 12)) for _ in range(5000)]
+        self.expect_equal(converted(self.path, lists, "--skip-special-tokens"), self.tokenizer.decode_batch(lists), lists)
+
+
+for family in families.FAMILIES:
+    name = "Family" + "".join(part.capitalize() for part in family.split("_"))
+    globals()[name] = type(name, (FamilyCase, unittest.TestCase), {"family": family})
+
+
+if __name__ == "__main__":
+    unittest.main()
