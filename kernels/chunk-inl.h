@@ -46,6 +46,18 @@ HWY_INLINE Chunk mul(const Chunk& a, const Chunk& b) {
   return c;
 }
 
+HWY_INLINE Chunk add(const Chunk& a, const Chunk& b) {
+  Chunk c;
+  for (std::size_t i = 0; i < kParts; ++i) c.part[i] = hn::Add(a.part[i], b.part[i]);
+  return c;
+}
+
+HWY_INLINE Chunk sub(const Chunk& a, const Chunk& b) {
+  Chunk c;
+  for (std::size_t i = 0; i < kParts; ++i) c.part[i] = hn::Sub(a.part[i], b.part[i]);
+  return c;
+}
+
 // a * b + c, one rounding
 HWY_INLINE Chunk fma(const Chunk& a, const Chunk& b, const Chunk& c) {
   Chunk r;

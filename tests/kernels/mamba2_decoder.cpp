@@ -1,56 +1,10 @@
 #include "tests/kernels/mamba2_decoder.h"
 
-#include "kernels/storage_scalar.h"
-
-#include <cmath>
 #include <cstring>
 #include <random>
 #include <stdexcept>
 
 namespace replayeval::testing {
-namespace {
-
-constexpr std::int64_t kStridePad = 3;  // elements between rows, so that no kernel can count on dense or aligned rows
-
-std::vector<float> random_values(std::mt19937& random, std::int64_t count, float mean, float deviation, Dtype dtype) {
-  std::normal_distribution<float> normal(mean, deviation);
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) value = storage::rounded(normal(random), {dtype, Overflow::infinity});
-  return values;
-}
-
-std::vector<float> uniform_values(std::mt19937& random, std::int64_t count, float low, float high) {
-  std::uniform_real_distribution<float> uniform(low, high);
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) value = uniform(random);
-  return values;
-}
-
-// The block's rows of one input, `width` elements a token, laid out with a padded stride; padded rows stay poisoned.
-DeviceBuffer gather(DeviceKind kind, const Mamba2Problem& problem, const std::vector<FeedRow>& rows,
-                    std::int64_t tokens, const std::vector<float>& values, std::int64_t width) {
-  const std::int64_t stride = width + kStridePad;
-  const std::size_t size = dtype_size(problem.dtype);
-  DeviceBuffer buffer(kind, rows.size() * static_cast<std::size_t>(tokens * stride) * size);
-  Bytes staged(buffer.size(), std::byte{0xFF});
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    if (rows[r].slot < 0) continue;
-    for (std::int64_t t = 0; t < tokens; ++t) {
-      const std::int64_t token = rows[r].sequence * problem.tokens + rows[r].start + t;
-      const std::size_t to =
-          (r * static_cast<std::size_t>(tokens) + static_cast<std::size_t>(t)) * static_cast<std::size_t>(stride);
-      for (std::int64_t i = 0; i < width; ++i) {
-        storage::store(staged.data(), to + static_cast<std::size_t>(i),
-                       values.at(static_cast<std::size_t>(token * width + i)), {problem.dtype, Overflow::infinity});
-      }
-    }
-  }
-  buffer.upload(staged);
-  return buffer;
-}
-
-}  // namespace
-
 Mamba2Problem random_problem(const mamba2::Shape& shape, std::int64_t sequences, std::int64_t tokens, Dtype dtype,
                              unsigned seed) {
   std::mt19937 random(seed);
@@ -147,10 +101,10 @@ Bytes Mamba2Decoder::feed(const std::vector<FeedRow>& rows, std::int64_t tokens,
   const mamba2::Shape& s = problem_.shape;
   const std::int64_t x_width = s.num_heads * s.head_dim;
   const std::int64_t B_width = s.num_groups * s.state_size;
-  DeviceBuffer x = gather(device_.kind, problem_, rows, tokens, problem_.x, x_width);
-  DeviceBuffer B = gather(device_.kind, problem_, rows, tokens, problem_.B, B_width);
-  DeviceBuffer C = gather(device_.kind, problem_, rows, tokens, problem_.C, B_width);
-  DeviceBuffer dt = gather(device_.kind, problem_, rows, tokens, problem_.dt, s.num_heads);
+  DeviceBuffer x = gather(device_.kind, rows, tokens, problem_.x, problem_.tokens, x_width, problem_.dtype);
+  DeviceBuffer B = gather(device_.kind, rows, tokens, problem_.B, problem_.tokens, B_width, problem_.dtype);
+  DeviceBuffer C = gather(device_.kind, rows, tokens, problem_.C, problem_.tokens, B_width, problem_.dtype);
+  DeviceBuffer dt = gather(device_.kind, rows, tokens, problem_.dt, problem_.tokens, s.num_heads, problem_.dtype);
   const mamba2::Inputs in{x.data(),
                           B.data(),
                           C.data(),
@@ -174,17 +128,7 @@ Bytes Mamba2Decoder::feed(const std::vector<FeedRow>& rows, std::int64_t tokens,
       {y.data(), y_stride, problem_.y_dtype});
   synchronize(device_.kind);
 
-  const Bytes padded = y.download();
-  const auto width_bytes = static_cast<std::size_t>(x_width) * y_size;
-  const auto stride_bytes = static_cast<std::size_t>(y_stride) * y_size;
-  Bytes dense(rows.size() * static_cast<std::size_t>(tokens) * width_bytes);
-  for (std::size_t r = 0; r < rows.size() * static_cast<std::size_t>(tokens); ++r) {
-    std::memcpy(dense.data() + r * width_bytes, padded.data() + r * stride_bytes, width_bytes);
-    for (std::size_t i = width_bytes; i < stride_bytes; ++i) {
-      if (padded[r * stride_bytes + i] != std::byte{0xFF}) throw std::runtime_error("y was written between its rows");
-    }
-  }
-  return dense;
+  return without_padding(y.download(), rows.size() * static_cast<std::size_t>(tokens), x_width, y_size);
 }
 
 SlotBits Mamba2Decoder::slot_bits(std::int64_t slot) const {
@@ -236,8 +180,7 @@ Bytes token_bits(const Mamba2Problem& problem, const Bytes& y, std::int64_t toke
                  std::int64_t token) {
   const std::size_t bytes =
       static_cast<std::size_t>(problem.shape.num_heads * problem.shape.head_dim) * dtype_size(problem.y_dtype);
-  const auto first = y.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(row * tokens + token) * bytes);
-  return {first, first + static_cast<std::ptrdiff_t>(bytes)};
+  return row_bits(y, bytes, row * tokens + token);
 }
 
 }  // namespace replayeval::testing

@@ -4,6 +4,7 @@
 
 #include "kernels/mamba2/mamba2.h"
 #include "tests/kernels/device_buffer.h"
+#include "tests/kernels/feed.h"
 
 #include <cstdint>
 #include <string>
@@ -34,13 +35,6 @@ struct Mamba2Arm {
   Storage storage;
 };
 std::string arm_name(const Mamba2Arm& arm);
-
-// One row of a block: tokens start, start + 1, … of a sequence, for a slot; slot -1 is a padded row.
-struct FeedRow {
-  std::int32_t slot = 0;
-  std::int64_t sequence = 0;
-  std::int64_t start = 0;
-};
 
 // All of a slot's live bits: the state, the ring's entries before the cursor, the cursor.
 struct SlotBits {
