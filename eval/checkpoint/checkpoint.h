@@ -33,13 +33,17 @@ class Checkpoint {
  public:
   // Maps every shard and checks headers: sizes, overlaps, bounds, the index against the shards. Throws CheckpointError.
   static Checkpoint open(const std::filesystem::path& folder);
+  // config.json alone, of a folder or by its own path: a model's shape without its weights. Throws CheckpointError.
+  static Checkpoint open_config(const std::filesystem::path& folder_or_config);
 
   const std::filesystem::path& folder() const;
+  const std::filesystem::path& config_file() const;
+  bool has_weights() const;
   const nlohmann::json& config() const;  // config.json; Infinity in both spellings is +inf
   const std::map<std::string, TensorView>& tensors() const;
   const TensorView& tensor(const std::string& name) const;  // throws CheckpointError if absent
   // Of the bytes of config.json and all shards in name order, one behind the other, as results name the checkpoint:
-  // `cat config.json *.safetensors | sha256sum` prints the same.
+  // `cat config.json *.safetensors | sha256sum` prints the same. Reads all of them, once.
   std::string sha256() const;
 
  private:

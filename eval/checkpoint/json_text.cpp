@@ -80,10 +80,15 @@ void resolve_floats(json& value) {
   for (json& child : value) resolve_floats(child);
 }
 
+// Recursion over a value follows its nesting, so that what a file may nest is bounded before there is a value.
+constexpr int deepest = 100;
+struct TooDeep {};
+
 // Remembers the keys of every open object; nlohmann itself keeps the last of two equal keys in silence.
 class DuplicateKeys {
  public:
-  bool operator()(int /*depth*/, json::parse_event_t event, json& parsed) {
+  bool operator()(int depth, json::parse_event_t event, json& parsed) {
+    if (depth > deepest) throw TooDeep();
     if (event == json::parse_event_t::object_start) open_.emplace_back();
     if (event == json::parse_event_t::object_end) open_.pop_back();
     if (event == json::parse_event_t::key && !open_.back().insert(parsed.get<std::string>()).second && found_.empty())
@@ -116,6 +121,8 @@ json parse_json_text(std::string_view text, const std::filesystem::path& file, s
     value = json::parse(spell_floats_as_objects(text), [&keys](int depth, json::parse_event_t event, json& parsed) {
       return keys(depth, event, parsed);
     });
+  } catch (const TooDeep&) {
+    throw CheckpointError(where + ": values nested deeper than " + std::to_string(deepest) + "; expected fewer levels");
   } catch (const json::exception& error) {
     throw CheckpointError(where + ": not valid JSON: " + reason(error));
   }
@@ -125,12 +132,13 @@ json parse_json_text(std::string_view text, const std::filesystem::path& file, s
   return value;
 }
 
-json read_json_file(const std::filesystem::path& file) {
+std::string read_text(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) throw CheckpointError(file.string() + ": cannot be opened; expected a JSON file");
-  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  return parse_json_text(text, file);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
+
+json read_json_file(const std::filesystem::path& file) { return parse_json_text(read_text(file), file); }
 
 std::string show(const json& value) {
   constexpr std::size_t longest = 60;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -19,7 +20,20 @@ namespace {
   throw CheckpointError(path.string() + ": " + what + ": " + std::strerror(error));
 }
 
+// Whole pages that hold `mapped`: advice on less is refused.
+void advise(std::span<const std::byte> mapped, int advice) {
+  if (mapped.empty()) return;
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(mapped.data()) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(mapped.data() + mapped.size());
+  ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);  // NOLINT(performance-no-int-to-ptr)
+}
+
 }  // namespace
+
+void will_need(std::span<const std::byte> mapped) { advise(mapped, MADV_WILLNEED); }
+
+void release(std::span<const std::byte> mapped) { advise(mapped, MADV_DONTNEED); }
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

@@ -25,4 +25,9 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+// Advice to the system about a part of a mapped file. Both change nothing but speed and memory: a released page is read
+// again when it is touched again.
+void will_need(std::span<const std::byte> mapped);  // begin to read it from the disk now
+void release(std::span<const std::byte> mapped);    // take it out of this process's memory
+
 }  // namespace replayeval

@@ -133,8 +133,7 @@ std::optional<std::size_t> safetensors_dtype_size(std::string_view dtype) {
   return dtype == "U64" ? std::optional<std::size_t>(8) : std::nullopt;
 }
 
-std::vector<TensorView> read_safetensors(const MappedFile& mapped, const std::filesystem::path& file) {
-  const std::span<const std::byte> bytes = mapped.bytes();
+std::vector<TensorView> read_safetensors(std::span<const std::byte> bytes, const std::filesystem::path& file) {
   const std::uint64_t length = read_header_length(bytes, file.string());
   const auto* text = reinterpret_cast<const char*>(bytes.data() + length_bytes);
   const json header = parse_json_text({text, length}, file, "header");

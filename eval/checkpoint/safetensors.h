@@ -3,11 +3,11 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "eval/checkpoint/checkpoint.h"
-#include "eval/checkpoint/mapped_file.h"
 
 namespace replayeval {
 
@@ -15,7 +15,8 @@ namespace replayeval {
 std::optional<std::size_t> safetensors_dtype_size(std::string_view dtype);
 
 // Reads and checks the header: its length, each entry's type, shape and offsets, and that the entries tile the data
-// section with neither gap nor overlap. Views point into `mapped`. Throws CheckpointError.
-std::vector<TensorView> read_safetensors(const MappedFile& mapped, const std::filesystem::path& file);
+// section with neither gap nor overlap. `bytes` are the whole file's; the views point into them. Throws
+// CheckpointError.
+std::vector<TensorView> read_safetensors(std::span<const std::byte> bytes, const std::filesystem::path& file);
 
 }  // namespace replayeval

@@ -13,7 +13,7 @@ namespace replayeval {
 using nlohmann::json;
 
 ConfigReader::ConfigReader(const Checkpoint& checkpoint)
-    : file_((checkpoint.folder() / "config.json").string()), config_(checkpoint.config()) {}
+    : file_(checkpoint.config_file().string()), config_(checkpoint.config()) {}
 
 ConfigReader::ConfigReader(std::string file, std::string path, const json& config)
     : file_(std::move(file)), path_(std::move(path)), config_(config) {}

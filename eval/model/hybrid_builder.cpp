@@ -36,15 +36,37 @@ at::Tensor projection_multiplier(const mamba2::Shape& shape, const std::array<do
 HybridBuilder::HybridBuilder(const Checkpoint& checkpoint, Architecture architecture, const ModelOptions& options,
                              const std::vector<std::string>& prefixes, const std::string& probe)
     : options_(options),
-      device_(torch_device(options.device)),
+      device_(options.placement ? options.placement->embeddings : torch_device(options.device)),
       compute_(scalar_type(options.compute_dtype)),
-      weights_(checkpoint, device_, prefixes, probe),
+      weights_(checkpoint, device_, prefixes, probe, options.random_seed),
       folder_(checkpoint.folder().string()) {
   forbid_reduced_precision();
   parts_.architecture = std::move(architecture);
 }
 
-void HybridBuilder::begin_layer(std::int64_t index) { layer_ = index; }
+void HybridBuilder::move_to(const at::Device& device) {
+  device_ = device;
+  weights_.set_device(device);
+}
+
+std::int64_t HybridBuilder::bytes_since_mark() {
+  const std::int64_t before = marked_bytes_;
+  marked_bytes_ = weights_.byte_count();
+  return marked_bytes_ - before;
+}
+
+void HybridBuilder::close_layer() {
+  const std::int64_t bytes = bytes_since_mark();
+  if (layer_ < 0) return;
+  parts_.totals.layer_bytes.resize(parts_.architecture.layers.size());
+  parts_.totals.layer_bytes[static_cast<std::size_t>(layer_)] += bytes;
+}
+
+void HybridBuilder::begin_layer(std::int64_t index) {
+  close_layer();
+  layer_ = index;
+  if (options_.placement) move_to(options_.placement->layers.at(static_cast<std::size_t>(index)));
+}
 
 Linear HybridBuilder::linear(const std::string& name, std::int64_t out, std::int64_t in, bool bias) {
   return {weights_.load(name + ".weight", {out, in}, compute_),
@@ -119,29 +141,35 @@ void HybridBuilder::add(const std::string& norm_name, double eps, std::unique_pt
 
 void HybridBuilder::embeddings(const std::string& name, double multiplier) {
   const Architecture& architecture = parts_.architecture;
+  close_layer();
   parts_.embeddings = weights_.load(name + ".weight", {architecture.vocab_size, architecture.hidden_size}, compute_);
   parts_.embedding_multiplier = multiplier;
+  parts_.totals.embedding_bytes = bytes_since_mark();
 }
 
 void HybridBuilder::finish(const std::string& norm_name, double eps, const std::string& head_name, bool tied,
                            double logits_multiplier) {
   const Architecture& architecture = parts_.architecture;
-  parts_.final_norm = norm(norm_name, eps);
   const std::string name = head_name + ".weight";
-  if (weights_.has_unprefixed(name))
-    parts_.head = weights_.load_unprefixed(name, {architecture.vocab_size, architecture.hidden_size}, compute_);
-  else if (tied)
-    parts_.head = parts_.embeddings;
-  else
+  const bool own_head = weights_.has_unprefixed(name, /*otherwise=*/!tied);
+  close_layer();
+  if (!own_head && !tied)
     throw CheckpointError(folder_ + ": tensor \"" + name +
                           "\" is missing from the weights; expected it, as config.json does not tie the embeddings");
+  // A tied head stays where the embeddings are: it is the same memory.
+  if (options_.placement) move_to(own_head ? options_.placement->head : options_.placement->embeddings);
+  parts_.final_norm = norm(norm_name, eps);
+  parts_.head = own_head ? weights_.load_unprefixed(name, {architecture.vocab_size, architecture.hidden_size}, compute_)
+                         : parts_.embeddings;
+  parts_.totals.head_bytes = bytes_since_mark();
   if (device_.is_cpu()) parts_.head = parts_.head.to(at::kFloat);  // see HybridModel::logits()
   parts_.logits_multiplier = logits_multiplier;
 }
 
 std::unique_ptr<Model> HybridBuilder::build(const std::vector<std::string>& skipped) {
   weights_.finish(skipped);
-  parts_.parameter_count = weights_.parameter_count();
+  parts_.totals.parameters = weights_.parameter_count();
+  parts_.totals.expert_parameters = weights_.expert_parameter_count();
   return make_hybrid_model(std::move(parts_), options_);
 }
 

@@ -38,7 +38,7 @@ class HybridBuilder {
   const at::Device& device() const { return device_; }  // of the layer being built
   WeightLoader& weights() { return weights_; }
 
-  // What follows belongs to layer `index` of architecture().layers.
+  // What follows belongs to layer `index` of architecture().layers, and goes where ModelOptions::placement has it.
   void begin_layer(std::int64_t index);
 
   Linear linear(const std::string& name, std::int64_t out, std::int64_t in, bool bias);  // name.weight, name.bias
@@ -66,13 +66,18 @@ class HybridBuilder {
   std::unique_ptr<Model> build(const std::vector<std::string>& skipped = {});
 
  private:
+  void move_to(const at::Device& device);
+  std::int64_t bytes_since_mark();  // loaded since the call before
+  void close_layer();
+
   HybridParts parts_;
   ModelOptions options_;
   at::Device device_;
   at::ScalarType compute_;
   WeightLoader weights_;
   std::string folder_;
-  std::int64_t layer_ = 0;
+  std::int64_t layer_ = -1;
+  std::int64_t marked_bytes_ = 0;
 };
 
 }  // namespace replayeval

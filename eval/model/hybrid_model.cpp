@@ -23,7 +23,8 @@ class HybridModel : public Model {
   std::int64_t vocab_size() const override { return parts_.architecture.vocab_size; }
   std::int64_t hidden_size() const override { return parts_.architecture.hidden_size; }
   std::int64_t max_positions() const override { return parts_.architecture.max_positions; }
-  std::int64_t parameter_count() const override { return parts_.parameter_count; }
+  std::int64_t parameter_count() const override { return parts_.totals.parameters; }
+  const WeightTotals& weight_totals() const override { return parts_.totals; }
   const ModelOptions& options() const override { return options_; }
   const std::vector<Mamba2Mixer>& mixers() const override { return parts_.mixers; }
   const std::vector<std::int64_t>& mixer_layers() const override { return parts_.mixer_layers; }

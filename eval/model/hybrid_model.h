@@ -29,7 +29,7 @@ struct HybridParts {
   std::vector<Mamba2Mixer> mixers;  // in layer order
   std::vector<std::int64_t> mixer_layers;
   std::vector<KeyValueShape> attention;  // in layer order
-  std::int64_t parameter_count = 0;
+  WeightTotals totals;
 };
 
 std::unique_ptr<Model> make_hybrid_model(HybridParts parts, const ModelOptions& options);

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,30 @@
 
 namespace replayeval {
 
+// Where the parts of a model live.
+struct Placement {
+  at::Device embeddings = at::Device(at::kCPU);
+  std::vector<at::Device> layers;
+  at::Device head = at::Device(at::kCPU);  // the final norm and the head; a tied head stays with the embeddings
+};
+
 struct ModelOptions {
   DeviceKind device = DeviceKind::cpu;
   Dtype compute_dtype = Dtype::float32;  // of dense layers, mixer inputs and the convolution
   DtFloor dt_floor = DtFloor::published;
+  std::optional<std::uint64_t> random_seed = {};    // weights out of this seed (random_weights.h), none are read
+  std::vector<int> gpus = {};                       // CUDA devices to spread the layers over; empty: the first one ...
+  bool all_gpus = false;                            // ... or, with this, as few of all as hold the weights
+  std::shared_ptr<const Placement> placement = {};  // instead of `gpus`: made by load_model()
+};
+
+// What the weights are made of.
+struct WeightTotals {
+  std::int64_t parameters = 0;         // elements, without scales
+  std::int64_t expert_parameters = 0;  // of them in routed experts, of which a token uses a few
+  std::int64_t embedding_bytes = 0;    // in memory, in the types that they are computed in
+  std::vector<std::int64_t> layer_bytes;
+  std::int64_t head_bytes = 0;  // of the final norm and the head, where that is not the embeddings
 };
 
 // Bytes that one sequence of one arm holds, over all layers.
@@ -57,6 +78,7 @@ class Model {
   virtual std::int64_t hidden_size() const = 0;
   virtual std::int64_t max_positions() const = 0;
   virtual std::int64_t parameter_count() const = 0;
+  virtual const WeightTotals& weight_totals() const = 0;
   virtual const ModelOptions& options() const = 0;
   virtual const std::vector<Mamba2Mixer>& mixers() const = 0;         // in layer order
   virtual const std::vector<std::int64_t>& mixer_layers() const = 0;  // layer index of each mixer
@@ -78,7 +100,12 @@ class Model {
 };
 
 // Throws CheckpointError (one line: file, place, expectation) on an unsupported model_type or config key, missing,
-// misshapen, or non-finite tensors.
+// misshapen, or non-finite tensors; std::runtime_error when the GPUs are not there or their free memory holds no plan
+// (device_plan.h).
 std::unique_ptr<Model> load_model(const Checkpoint& checkpoint, const ModelOptions& options);
+
+// The sizes of what load_model() would load; takes no memory and reads no weights. Throws CheckpointError as
+// load_model().
+WeightTotals weight_totals(const Checkpoint& checkpoint, const ModelOptions& options);
 
 }  // namespace replayeval

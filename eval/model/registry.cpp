@@ -5,6 +5,7 @@
 #include "eval/model/architecture.h"
 #include "eval/model/model.h"
 #include "eval/model/nemotron_h.h"
+#include "eval/model/registry.h"
 
 namespace replayeval {
 namespace {
@@ -27,7 +28,7 @@ const Entry& find_entry(const Checkpoint& checkpoint) {
     if (found != config.end() && *found == entry.model_type) return entry;
     known += (known.empty() ? "" : ", ") + std::string(entry.model_type);
   }
-  throw CheckpointError((checkpoint.folder() / "config.json").string() + ": key \"model_type\" " +
+  throw CheckpointError(checkpoint.config_file().string() + ": key \"model_type\" " +
                         (found == config.end() ? "is missing" : "is " + show(*found)) + "; expected one of: " + known);
 }
 
@@ -35,7 +36,7 @@ const Entry& find_entry(const Checkpoint& checkpoint) {
 
 Architecture describe_architecture(const Checkpoint& checkpoint) { return find_entry(checkpoint).describe(checkpoint); }
 
-std::unique_ptr<Model> load_model(const Checkpoint& checkpoint, const ModelOptions& options) {
+std::unique_ptr<Model> load_registered(const Checkpoint& checkpoint, const ModelOptions& options) {
   return find_entry(checkpoint).load(checkpoint, options);
 }
 

@@ -51,7 +51,7 @@ TEST(Weights, RefuseAnotherShape) {
 TEST(Weights, RefuseAnotherType) {
   TinyNemotronH tiny;
   tiny.tensors["backbone.layers.0.mixer.D"].dtype = "I32";
-  expect_refused(tiny, {"model.safetensors", "layers.0.mixer.D", "I32", "F32, BF16 or F16"});
+  expect_refused(tiny, {"model.safetensors", "layers.0.mixer.D", "I32", "F32, BF16, F16 or F8_E4M3"});
 }
 
 TEST(Weights, RefuseNotANumberAndInfinity) {
