@@ -75,6 +75,20 @@ class TemporaryFile {
 }  // namespace
 
 void write_file_atomically(const std::filesystem::path& file, std::string_view bytes) {
+  if (!file.has_filename()) throw ResultsError("'" + file.string() + "': expected the name of a file to write");
+  std::error_code ignored;
+  if (std::filesystem::is_symlink(file, ignored)) {  // the link stays, what it points at is replaced
+    const std::filesystem::path target = std::filesystem::canonical(file, ignored);
+    if (ignored) throw ResultsError(file.string() + ": a link to nowhere: " + ignored.message());
+    write_file_atomically(target, bytes);
+    return;
+  }
+  const std::filesystem::file_status there = std::filesystem::status(file, ignored);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there) &&
+      !std::filesystem::is_directory(there)) {
+    throw ResultsError(file.string() + ": is a device, pipe or socket, which a finished file would replace; " +
+                       "expected a regular file or none");
+  }
   TemporaryFile temporary(file);
   temporary.write(bytes);
   temporary.commit();

@@ -12,6 +12,13 @@
 namespace replayeval::reports {
 namespace {
 
+// What the JSON library says, without its own "[json.exception...] " in front.
+std::string complaint(const nlohmann::json::exception& error) {
+  const std::string text = error.what();
+  const std::size_t end = text.find("] ");
+  return text.starts_with("[json.exception") && end != std::string::npos ? text.substr(end + 2) : text;
+}
+
 std::string read_file(const std::filesystem::path& file) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(file.c_str(), "rb"), &std::fclose);
   if (!stream) throw ResultsError(file.string() + ": cannot be opened: " + std::strerror(errno));
@@ -40,7 +47,7 @@ Results load_results(const std::filesystem::path& path) {
   try {
     json = nlohmann::json::parse(read_file(file));
   } catch (const nlohmann::json::exception& error) {
-    throw ResultsError(fmt::format("{}: is not JSON: {}", file.string(), error.what()));
+    throw ResultsError(fmt::format("{}: is not JSON: {}", file.string(), complaint(error)));
   }
   return results_from_json(json, file.string());
 }

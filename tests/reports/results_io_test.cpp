@@ -199,7 +199,8 @@ TEST(ResultsFile, UnreadableFiles) {
   EXPECT_THAT(fault(folder.path()), HasSubstr("holds no results.json"));
   EXPECT_THAT(fault(folder.write("cut.json", to_json(sample_results()).dump().substr(0, 500))),
               HasSubstr("cut.json: is not JSON"));
-  EXPECT_THAT(fault(folder.write("huge.json", R"({"schema_version": 1e999})")), HasSubstr("huge.json: is not JSON"));
+  EXPECT_THAT(fault(folder.write("huge.json", R"({"schema_version": 1e999})")),
+              HasSubstr("huge.json: is not JSON: number overflow parsing '1e999'"));
   EXPECT_THAT(fault(folder.write("list.json", "[]")), HasSubstr("list.json: /schema_version: is missing"));
 }
 
@@ -239,6 +240,38 @@ TEST(AtomicFile, ReplacesAndIsReadableByOthers) {
   const auto mask = ::umask(0);
   ::umask(mask);
   EXPECT_EQ(static_cast<unsigned>(std::filesystem::status(file).permissions()), 0666U & ~mask);
+}
+
+TEST(AtomicFile, ADeviceOrPipeIsRefusedNotReplaced) {
+  const TemporaryFolder folder;
+  const std::filesystem::path pipe = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::filesystem::path link = folder.path() / "link";
+  std::filesystem::create_symlink(pipe, link);
+  for (const auto& target : {pipe, link}) {
+    EXPECT_THAT(message_of([&] { write_file_atomically(target, "bytes"); }),
+                AllOf(HasSubstr(pipe.string()), HasSubstr("expected a regular file")));
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(file_count(folder.path()), 2U);
+}
+
+TEST(AtomicFile, ALinkStaysAndItsTargetIsReplaced) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.write("elsewhere/file", "old");
+  const std::filesystem::path link = folder.path() / "link";
+  std::filesystem::create_symlink(file, link);
+  write_file_atomically(link, "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(read_text(file), "new");
+  std::filesystem::create_symlink(folder.path() / "nothing", folder.path() / "dangling");
+  EXPECT_THAT(message_of([&] { write_file_atomically(folder.path() / "dangling", "new"); }), HasSubstr("dangling"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "nothing"));
+}
+
+TEST(AtomicFile, NoNameIsRefused) {
+  EXPECT_THAT(message_of([] { write_file_atomically("", "bytes"); }), HasSubstr("expected the name of a file"));
 }
 
 TEST(AtomicFile, AFolderInTheWay) {
