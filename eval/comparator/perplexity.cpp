@@ -90,8 +90,8 @@ std::vector<datasets::Window> probe_windows(datasets::WindowReader& reader, std:
   reader.rewind();
   while (std::optional<datasets::Window> window = reader.next()) {
     if (window->input_count() < length) continue;
-    const std::int64_t turn = turns[window->document]++;
-    candidates.emplace(std::pair(turn, window->document), *std::move(window));
+    const std::pair place(turns[window->document]++, window->document);
+    candidates.emplace(place, *std::move(window));
     if (static_cast<std::int64_t>(candidates.size()) > count) candidates.erase(std::prev(candidates.end()));
   }
   std::vector<datasets::Window> windows;
