@@ -16,7 +16,8 @@
 namespace replayeval::datasets {
 namespace {
 
-constexpr std::size_t longest_remembered = 256;                // bytes of a word
+constexpr std::size_t longest_remembered = 256;      // bytes of a word
+constexpr std::size_t longest_kept_space = 1 << 20;  // bytes of a word whose working space stays for the next one
 constexpr std::size_t most_remembered = std::size_t{1} << 16;  // words; then the memory starts anew
 
 struct StringHash {
@@ -224,7 +225,11 @@ Bpe::Encoder::~Encoder() {
 
 void Bpe::Encoder::append(std::string_view word, std::vector<std::int32_t>& ids) {
   Space& space = *space_;
-  if (word.size() > longest_remembered) return bpe_.impl_->encode(word, space, ids);
+  if (word.size() > longest_remembered) {
+    bpe_.impl_->encode(word, space, ids);
+    if (word.size() > longest_kept_space) space.word = BpeWord();
+    return;
+  }
   const auto found = space.remembered.find(word);
   if (found != space.remembered.end()) {
     const auto begin = space.remembered_ids.begin() + static_cast<std::ptrdiff_t>(found->second.begin);

@@ -1,7 +1,9 @@
 // Code points of text that is known to be UTF-8, and the classes of them that tokenizers ask for.
 //
-// Categories come from utf8proc (Unicode 15.0 in Debian 12), word characters from PCRE2 (Unicode 14.0). A character
-// that Unicode took in later has no category here, where a newer library would give it one.
+// Categories come from utf8proc (Unicode 15.0 in Debian 12), word characters from PCRE2 (Unicode 14.0). The tokenizers
+// library 0.23 has newer word characters (letters and digits added since, e.g. U+10D40, count as none here) and older
+// punctuation (Unicode 8.0: the about 100 signs added since, e.g. U+2E43, do not count as such there; U+166D, a symbol
+// since Unicode 12, does).
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,9 @@
 // The "normalizer" of a tokenizer.json: what is done to text before it is parted.
 //
-// Supported: NFC, NFD, NFKC, NFKD, Lowercase, Strip, StripAccents, Prepend, Replace, Sequence. Normal forms and case
-// come from utf8proc (Unicode 15.0 in Debian 12); for characters that another Unicode version added or gave a
-// decomposition, other implementations may differ.
+// Supported: NFC, NFD, NFKC, NFKD, Lowercase, Strip, StripAccents, Prepend, Replace, Sequence. Normal forms, marks
+// and case come from utf8proc (Unicode 15.0 in Debian 12). The tokenizers library 0.23 normalizes by Unicode 9.0: it
+// neither reorders, strips nor decomposes the about 400 marks and compatibility characters that later versions added
+// (e.g. U+0898, U+0D3B, U+1AC1), so that ids of texts with them may differ.
 #pragma once
 
 #include <memory>

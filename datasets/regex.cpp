@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
 
 #include "datasets/code_points.h"
 #include "datasets/error.h"
@@ -15,6 +17,8 @@ namespace replayeval::datasets {
 namespace {
 
 constexpr std::size_t max_pattern_bytes = 1 << 16;
+// Steps of one match: PCRE2's own default, and some for each byte, as \s*\n gives back a whole run of spaces.
+constexpr std::size_t match_steps = 10'000'000, match_steps_per_byte = 8;
 constexpr std::size_t first_jit_stack = 1 << 15, largest_jit_stack = 1 << 26;  // bytes; taken when needed
 
 std::string pcre2_message(int code) {
@@ -86,6 +90,9 @@ Regex Regex::literal(const std::string& text, const std::string& place) { return
 
 bool Regex::search(std::string_view text, std::size_t from, unsigned options, Match& found) const {
   const MatchSpace& space = match_space();
+  pcre2_set_match_limit(
+      space.context, static_cast<std::uint32_t>(std::min<std::size_t>(match_steps + text.size() * match_steps_per_byte,
+                                                                      std::numeric_limits<std::int32_t>::max())));
   const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
   // pcre2_jit_match skips all checks, and knows no anchoring at match time.
   const int count =

@@ -336,6 +336,12 @@ TEST_F(TokenizerJsonTest, LongWords) {
   EXPECT_EQ(load(document)->encode(std::string(length, 'c')).size(), length);
 }
 
+TEST_F(TokenizerJsonTest, LongRunsOfSpacesThatAPatternGivesBack) {
+  const auto tokenizer = load_with(
+      "/pre_tokenizer", R"({"type": "Split", "pattern": {"Regex": "\\s*[\\r\\n]+|\\s+"}, "behavior": "Removed"})");
+  EXPECT_THAT(tokenizer->encode("a" + std::string(11000000, ' ') + "b"), ElementsAre(1, 2));
+}
+
 TEST_F(TokenizerJsonTest, PatternsThatBacktrackTooFarAreReported) {
   json document = small_tokenizer();
   document["pre_tokenizer"] =
