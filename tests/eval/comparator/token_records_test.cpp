@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-metrics::TokenDivergence arm_of(std::vector<double> log_prob) {
+metrics::TokenDivergence arm_of(const std::vector<double>& log_prob) {
   metrics::TokenDivergence arm;
   for (const double value : log_prob) {
     arm.log_prob.push_back(value);
