@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "eval/comparator/token_files.h"
 #include "eval/metrics/statistics.h"
 #include "eval/npy.h"
 #include "reports/atomic_file.h"
@@ -132,11 +133,11 @@ void write_token_files(const RunContext& context, const std::string& workload, c
     index.insert(index.end(),
                  {records.document[i], records.position[i], records.window_position[i], records.target[i]});
   }
-  write_npy(folder / (workload + ".index.npy"), {count, 4}, std::span<const std::int64_t>(index));
+  write_npy(folder / token_index_file(workload), {count, 4}, std::span<const std::int64_t>(index));
   for (std::size_t arm = 0; arm < context.arms.size(); ++arm) {
-    const std::string stem = workload + "." + context.arms[arm].name;
-    write_npy(folder / (stem + ".npy"), {count}, std::span<const double>(records.arms[arm].log_prob));
-    write_npy(folder / (stem + ".kl.npy"), {count}, std::span<const float>(records.arms[arm].kl));
+    const std::string& name = context.arms[arm].name;
+    write_npy(folder / log_prob_file(workload, name), {count}, std::span<const double>(records.arms[arm].log_prob));
+    write_npy(folder / kl_file(workload, name), {count}, std::span<const float>(records.arms[arm].kl));
   }
   nlohmann::json list = nlohmann::json::array();
   for (const datasets::DocumentInfo& document : documents) {
@@ -146,7 +147,7 @@ void write_token_files(const RunContext& context, const std::string& workload, c
                     {"tokens", document.tokens},
                     {"scored", document.scored}});
   }
-  reports::write_file_atomically(folder / (workload + ".documents.json"), list.dump(1) + "\n");
+  reports::write_file_atomically(folder / documents_file(workload), list.dump(1) + "\n");
 }
 
 }  // namespace replayeval

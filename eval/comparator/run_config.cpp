@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
+#include "eval/comparator/token_files.h"
 #include "eval/comparator/yaml_map.h"
 
 namespace replayeval {
@@ -227,6 +229,25 @@ void parse_workloads(const YamlMap& root, RunConfig& config) {
   }
 }
 
+// Every arm and workload has files of its own below tokens/; two that share a name would overwrite each other.
+void check_token_files(const RunConfig& config) {
+  std::map<std::string, std::string> owners;
+  const auto claim = [&](const std::string& file, const std::string& owner) {
+    const auto [found, fresh] = owners.emplace(file, owner);
+    if (!fresh)
+      throw ConfigError(config.file.string() + ": " + owner + " and " + found->second + " would both write tokens/" +
+                        file + "; expected names that keep them apart");
+  };
+  for (const WorkloadConfig& workload : config.workloads) {
+    claim(token_index_file(workload.name), "the index of workload '" + workload.name + "'");
+    for (const ArmConfig& arm : config.arms) {
+      const std::string owner = "arm '" + arm.arm.name + "' of workload '" + workload.name + "'";
+      claim(log_prob_file(workload.name, arm.arm.name), owner);
+      claim(kl_file(workload.name, arm.arm.name), owner);
+    }
+  }
+}
+
 void parse_numerics(const YamlMap& root, RunConfig& config) {
   if (root.has("device"))
     config.device = root.word("device", {"cpu", "cuda"}) == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
@@ -240,8 +261,10 @@ void parse_numerics(const YamlMap& root, RunConfig& config) {
 
 YAML::Node parse_yaml(const std::string& text, const std::filesystem::path& file) {
   try {
-    YAML::Node root = YAML::Load(text);
-    if (root.IsDefined() && !root.IsNull()) return root;
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1)
+      throw ConfigError(place_of(file, documents[1].Mark()) + ": a second YAML document; expected one run in a file");
+    if (!documents.empty() && !documents[0].IsNull()) return documents[0];
   } catch (const YAML::Exception& error) {
     throw ConfigError(place_of(file, error.mark) + ": expected YAML: " + error.msg);
   }
@@ -271,6 +294,7 @@ RunConfig parse_run_config(const std::string& text, const std::filesystem::path&
   parse_numerics(root, config);
   parse_arms(root, config);
   parse_workloads(root, config);
+  check_token_files(config);
   return config;
 }
 

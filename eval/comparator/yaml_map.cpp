@@ -112,13 +112,16 @@ std::string YamlMap::text(const std::string& key, const std::string& expected) c
 }
 
 std::string YamlMap::name(const std::string& key) const {
-  const std::string expected = "a name of letters, digits, '.', '_' and '-' that does not start with '.'";
+  constexpr std::size_t longest = 64;  // names become parts of file names, which file systems cut at 255 bytes
+  const std::string expected = "a name of at most " + std::to_string(longest) +
+                               " letters, digits, '.', '_' and '-' that does not start with '.'";
   std::string name = text(key, expected);
   const auto allowed = [](unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
            c == '-';
   };
-  if (name.front() == '.' || !std::all_of(name.begin(), name.end(), allowed)) unexpected(key, node_[key], expected);
+  if (name.front() == '.' || name.size() > longest || !std::all_of(name.begin(), name.end(), allowed))
+    unexpected(key, node_[key], expected);
   return name;
 }
 

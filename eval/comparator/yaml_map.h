@@ -26,7 +26,7 @@ class YamlMap {
   YAML::Node require(const std::string& key, const std::string& expected) const;
 
   std::string text(const std::string& key, const std::string& expected = "a non-empty string") const;
-  // A name that can be part of a file name: letters, digits, '.', '_', '-', not starting with '.'.
+  // A name that can be part of a file name: at most 64 letters, digits, '.', '_', '-', not starting with '.'.
   std::string name(const std::string& key) const;
   std::string word(const std::string& key, const Words& allowed) const;
   std::int64_t integer(const std::string& key, std::int64_t low,

@@ -73,6 +73,26 @@ TEST(RunConfig, FillsInTheDefaultsOfTheDesign) {
   EXPECT_EQ(workload.sources[0].text.name, "a");
 }
 
+TEST(RunConfig, NamesWhoseTokenFilesCollideAreRefused) {
+  for (const char* name : {"index", "exact.kl"}) {
+    EXPECT_THAT(message_of(replaced(minimal, "name: replay", std::string("name: ") + name)),
+                testing::AllOf(HasSubstr("configs/x.yaml"), HasSubstr("tokens/text."), HasSubstr(name)));
+  }
+  const std::string dotted =
+      replaced(minimal, "name: replay", "name: b.exact") + "  - {name: text.b, kind: perplexity, sources: [a.txt]}\n";
+  EXPECT_THAT(message_of(dotted), HasSubstr("tokens/text.b.exact.npy"));
+}
+
+TEST(RunConfig, NamesAreShortEnoughForFileNames) {
+  EXPECT_THAT(message_of(replaced(minimal, "name: replay", "name: " + std::string(65, 'x'))),
+              HasSubstr("at most 64 letters"));
+  EXPECT_EQ(message_of(replaced(minimal, "name: replay", "name: " + std::string(64, 'x'))), "no error");
+}
+
+TEST(RunConfig, ASecondDocumentIsRefused) {
+  EXPECT_THAT(message_of(minimal + "---\nname: other\n"), HasSubstr("configs/x.yaml:11:1: a second YAML document"));
+}
+
 TEST(RunConfig, TheRingTakesTheComputeDtypeUnlessToldOtherwise) {
   const RunConfig config = parse(replaced(minimal, "executor: replay}",
                                           "executor: replay}\n  - {name: f32-ring, "
@@ -172,10 +192,10 @@ struct Mistake {
 
 const std::vector<Mistake> mistakes = {
     Mistake{"name: small\n", "",
-            ":1:1: key 'name': missing from a run; expected a name of letters, digits, '.', "
+            ":1:1: key 'name': missing from a run; expected a name of at most 64 letters, digits, '.', "
             "'_' and '-' that does not start with '.'"},
     Mistake{"name: small", "name: a/b",
-            ":1:7: key 'name': expected a name of letters, digits, '.', '_' and '-' "
+            ":1:7: key 'name': expected a name of at most 64 letters, digits, '.', '_' and '-' "
             "that does not start with '.', found 'a/b'"},
     Mistake{"checkpoint: model", "checkpoint: [model]",
             ":2:13: key 'checkpoint': expected the folder of a checkpoint, found a list"},
