@@ -28,6 +28,7 @@ struct Arguments {
   std::optional<Dtype> compute_dtype, ring_dtype;
   DtFloor dt_floor = DtFloor::published;
   Arm arm;
+  std::vector<const CLI::Option*> replay_only;
 };
 
 const std::map<std::string, Dtype>& dtype_words() {
@@ -60,8 +61,9 @@ void add_arm_options(CLI::App& command, Arguments& arguments) {
                                  "Magnitudes beyond the state storage become (default infinity)");
   const std::vector<CLI::Option*> replay_only = {
       command.add_option("--buffer-len", arm.replay.buffer_len, "Ring length L, 1 to 64 (default 16)"),
-      add_choice(command, "--ring-dtype", arguments.ring_dtype, dtype_words(),
-                 "Ring storage (default the compute dtype)"),
+      add_choice<std::optional<Dtype>, Dtype>(command, "--ring-dtype", arguments.ring_dtype,
+                                              {{"float32", Dtype::float32}, {"bfloat16", Dtype::bfloat16}},
+                                              "Ring storage (default the compute dtype)"),
       add_choice<RingForm, RingForm>(command, "--ring-form", arm.ring_form,
                                      {{"inputs", RingForm::inputs}, {"deltas", RingForm::deltas}},
                                      "What the ring holds (default inputs)"),
@@ -73,7 +75,18 @@ void add_arm_options(CLI::App& command, Arguments& arguments) {
           command, "--flush", arm.replay.flush,
           {{"summed", mamba2::Flush::summed}, {"sequential", mamba2::Flush::sequential}},
           "How a flush builds the state (default summed)")};
-  for (CLI::Option* option : replay_only) option->needs(executor);
+  for (CLI::Option* option : replay_only) {
+    option->needs(executor);
+    arguments.replay_only.push_back(option);
+  }
+}
+
+void refuse_replay_options_of_exact(const Arguments& arguments) {
+  if (arguments.arm.executor == Executor::replay) return;
+  for (const CLI::Option* option : arguments.replay_only)
+    if (option->count() > 0)
+      throw std::invalid_argument(option->get_name() +
+                                  ": means nothing with --executor exact; expected only with --executor replay");
 }
 
 Dtype compute_dtype(const Arguments& arguments, const Checkpoint& checkpoint) {
@@ -126,6 +139,7 @@ void write_logits(const Arguments& arguments, const std::string& folder, const s
 }
 
 void run_logits(const Arguments& arguments) {
+  refuse_replay_options_of_exact(arguments);
   const std::size_t checkpoints = arguments.checkpoints.size(), outs = arguments.outs.size();
   if (checkpoints != outs)
     throw std::invalid_argument("--out: " + std::to_string(outs) + " files for " + std::to_string(checkpoints) +

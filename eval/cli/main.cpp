@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "build_info.h"
 #include "eval/cli/bench.h"
@@ -19,6 +20,13 @@ namespace {
 constexpr int exit_usage_or_io = 3;    // design: "The commands"
 constexpr int exit_interrupted = 130;  // 128 + SIGINT, as shells have it
 
+// One line, with the command whose --help says more.
+std::string usage_message(const CLI::App* app, const CLI::Error& error) {
+  const auto asked = app->get_subcommands();
+  const std::string command = asked.empty() ? app->get_name() : app->get_name() + " " + asked.front()->get_name();
+  return fmt::format("replayeval: {} (see {} --help)\n", error.what(), command);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -26,6 +34,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("replayeval {} ({}, {})", replayeval::build_version,
                                                 replayeval::build_git_revision, replayeval::build_kind));
   app.require_subcommand(1);
+  app.failure_message(usage_message);
   replayeval::add_run_command(app);
   replayeval::add_report_command(app);
   replayeval::add_bench_command(app);

@@ -53,7 +53,8 @@ void add_run_command(CLI::App& app) {
   command->add_option("config", options->config, "The run's YAML file (configs/README.md describes it)")->required();
   command->add_option("--device", options->device, "cpu or cuda, instead of the config's")
       ->check(CLI::IsMember({"cpu", "cuda"}));
-  command->add_option("--output", options->output, "Result folder (default: results/NAME)");
+  command->add_option("--output", options->output, "Result folder (default: results/NAME)")
+      ->check([](const std::string& folder) { return folder.empty() ? "empty; expected a folder" : ""; }, "", "");
   command->add_option("--only", options->only, "Run this workload alone; the others can follow later");
   command->add_flag("--overwrite", options->overwrite, "Discard what another run left in the result folder");
   command->add_flag("--json", options->json, "Print results.json on stdout instead of the table");

@@ -68,11 +68,12 @@ std::string first_difference(const nlohmann::json& found, const nlohmann::json& 
 // A run that failed before its first shard leaves nothing worth protecting.
 bool holds_work(const fs::path& path) { return fs::exists(path / "results.json") || fs::exists(path / "progress"); }
 
-bool is_foreign(const fs::path& path) {
+void refuse_foreign(const fs::path& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
-    if (entry.path().filename() != lock_name) return true;
+    if (entry.path().filename() != lock_name) {
+      throw ResultFolderError(path.string() + ": holds files that no run wrote; choose an empty or new folder");
+    }
   }
-  return false;
 }
 
 void remove_own_files(const fs::path& path) {
@@ -86,6 +87,8 @@ ResultFolder ResultFolder::open(const fs::path& path, const nlohmann::json& iden
     throw ResultFolderError(path.string() + ": is a file; a result folder was expected");
   }
   create(path);
+  // A folder of someone else's is left as it is, without a lock of ours. Where there is a lock, a run may be at work.
+  if (!fs::exists(path / lock_name) && !fs::exists(path / identity_name)) refuse_foreign(path);
   ResultFolder folder(path, lock(path));
   try {
     if (overwrite) remove_own_files(path);
@@ -94,9 +97,7 @@ ResultFolder ResultFolder::open(const fs::path& path, const nlohmann::json& iden
       throw ResultFolderError(path.string() + ": holds another run (" + first_difference(*found, identity) +
                               "); choose another --output or use --overwrite");
     }
-    if (!found && is_foreign(path)) {
-      throw ResultFolderError(path.string() + ": holds files that no run wrote; choose an empty or new folder");
-    }
+    if (!found) refuse_foreign(path);
     if (!found || *found != identity) reports::write_file_atomically(path / identity_name, identity.dump(2) + "\n");
     create(folder.tokens_folder());
   } catch (const fs::filesystem_error& error) {

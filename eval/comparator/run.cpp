@@ -108,6 +108,13 @@ void describe_run(const RunContext& context, const Checkpoint& checkpoint, repor
   results.baseline = context.arms[context.baseline].name;
 }
 
+// A run that was stopped between results.json and its report left none, or that of fewer workloads.
+bool report_is_stale(const ResultFolder& folder) {
+  namespace fs = std::filesystem;
+  const fs::path report = folder.path() / "report.md";
+  return !fs::exists(report) || fs::last_write_time(report) < fs::last_write_time(folder.results_file());
+}
+
 }  // namespace
 
 RunOutcome run(const RunRequest& request) {
@@ -134,6 +141,7 @@ RunOutcome run(const RunRequest& request) {
     reports::save_results(outcome.results, folder.results_file());
     reports::write_markdown_report(outcome.results, path);
   }
+  if (outcome.was_complete && report_is_stale(folder)) reports::write_markdown_report(outcome.results, path);
   if (outcome.results.workloads.size() == config.workloads.size()) folder.remove_progress();
   return outcome;
 }

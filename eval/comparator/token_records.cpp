@@ -130,17 +130,25 @@ void save_shard(const fs::path& folder, std::int64_t index, const Shard& shard) 
 Shard load_shard(const fs::path& folder, std::int64_t index, std::size_t arms) {
   const fs::path costs = shard_file(folder, index, "json");
   const fs::path arrays = shard_file(folder, index, "npy");
+  const auto damaged = [&] {
+    return std::runtime_error(costs.string() + ": damaged; delete it and its .npy to have this part computed again");
+  };
   Shard shard;
   try {
     std::ifstream stream(costs);
     costs_from_json(nlohmann::json::parse(stream), shard);
   } catch (const nlohmann::json::exception&) {
-    throw std::runtime_error(costs.string() + ": damaged; delete it and its .npy to have this part computed again");
+    throw damaged();
   }
   const DoubleArray stored = read_npy_double(arrays);
   const auto rows = static_cast<std::int64_t>(token_rows + arm_rows * arms);
   if (stored.shape.size() != 2 || stored.shape[0] != rows) {
     throw std::runtime_error(fmt::format("{}: expected {} rows for {} arms", arrays.string(), rows, arms));
+  }
+  const auto mixers_differ = [&](const auto& arm) { return arm.size() != shard.storage_counts.front().size(); };
+  if (shard.storage_counts.size() != arms ||
+      std::any_of(shard.storage_counts.begin(), shard.storage_counts.end(), mixers_differ)) {
+    throw damaged();
   }
   shard.tokens.arms.resize(arms);
   const auto count = static_cast<std::size_t>(stored.shape[1]);

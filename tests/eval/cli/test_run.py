@@ -1,6 +1,7 @@
 """`replayeval run` as a whole: a tiny checkpoint, real files, all that can go wrong."""
 
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -210,6 +211,18 @@ class Resuming(RunTest):
         for part in ("deltas", "divergence", "positions", "state_errors", "storage_counts"):
             self.assertEqual(a[part], b[part], part)
 
+    def test_a_report_that_was_not_written_is_made_up_for(self):
+        self.good()
+        report = self.folder / "out" / "report.md"
+        written = report.read_text()
+        report.unlink()
+        self.good()
+        self.assertEqual(report.read_text(), written)
+        report.write_text("of fewer workloads")
+        os.utime(report, (1, 1))
+        self.good()
+        self.assertEqual(report.read_text(), written)
+
     def test_another_config_is_refused_and_overwrite_starts_anew(self):
         self.good()
         work = self.copy_of_everything()
@@ -266,6 +279,7 @@ class BadInput(RunTest):
             ("context: 96", "contxt: 96", ("contxt",)),
             ("checkpoint: checkpoint", "checkpoint: elsewhere", ("elsewhere",)),
             ("name: exact-again", "name: exact", ("exact",)),
+            ("name: exact-again", "name: index", ("config.yaml", "tokens/text.index.npy")),
             ("text/*.txt", "text/*.md", ("text/*.md",)),
         ):
             with self.subTest(new):
@@ -350,7 +364,8 @@ class BadInput(RunTest):
         (self.folder / "mine").mkdir()
         (self.folder / "mine" / "thesis.tex").write_text("x")
         self.assert_refused(self.run_config(output=self.folder / "mine"), "holds files that no run wrote")
-        self.assertEqual([p.name for p in (self.folder / "mine").iterdir() if p.name != ".lock"], ["thesis.tex"])
+        self.assertEqual([p.name for p in (self.folder / "mine").iterdir()], ["thesis.tex"])
+        self.assert_refused(program.call("run", self.made / "config.yaml", "--output", ""), "--output", "empty")
 
     def test_a_full_disk(self):
         # /dev/full cannot hold a folder; a size limit on files stands in for a disk that fills up.
@@ -362,9 +377,14 @@ class BadInput(RunTest):
         self.good()  # and the folder can be used again
 
     def test_usage(self):
-        for arguments in (["run"], ["walk"], ["run", "a.yaml", "--device", "tpu"], []):
-            done = program.call(*arguments)
-            self.assertEqual(done.returncode, 3, arguments)
+        for arguments, fragments in (
+            (["run"], ("config", "replayeval run --help")),
+            (["walk"], ("replayeval --help",)),
+            (["run", "a.yaml", "--device", "tpu"], ("--device", "tpu", "{cpu,cuda}")),
+            ([], ("replayeval --help",)),
+        ):
+            with self.subTest(arguments):
+                self.assert_refused(program.call(*arguments), *fragments)
         self.assertEqual(program.call("--help").returncode, 0)
         self.assertEqual(program.call("run", "--help").returncode, 0)
 

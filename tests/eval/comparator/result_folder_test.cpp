@@ -63,6 +63,7 @@ TEST(ResultFolder, AFolderWithForeignFilesIsRefused) {
   EXPECT_THAT(refusal(temporary.path(), {{"a", 1}}), HasSubstr("holds files that no run wrote"));
   EXPECT_THAT(refusal(temporary.path(), {{"a", 1}}, true), HasSubstr("holds files that no run wrote"));
   EXPECT_TRUE(std::filesystem::exists(temporary.path() / "thesis.tex"));
+  EXPECT_FALSE(std::filesystem::exists(temporary.path() / ".lock")) << "the folder is left as it was";
 }
 
 TEST(ResultFolder, AFileInItsPlaceIsRefused) {

@@ -90,6 +90,17 @@ TEST(Shard, DamageIsNamed) {
   EXPECT_THAT(failure(folder, 2), HasSubstr("000000.json: damaged"));
 }
 
+TEST(Shard, CountsOfOtherArmsOrMixersAreDamage) {
+  const TemporaryFolder folder;
+  Shard shard = example();
+  shard.storage_counts[1].pop_back();
+  save_shard(folder.path(), 0, shard);
+  EXPECT_THAT(failure(folder, 2), HasSubstr("000000.json: damaged"));
+  shard.storage_counts.pop_back();
+  save_shard(folder.path(), 0, shard);
+  EXPECT_THAT(failure(folder, 2), HasSubstr("000000.json: damaged"));
+}
+
 TEST(TokenRecords, SortByTextMovesAllArraysTogether) {
   TokenRecords records = example().tokens;
   records.sort_by_text();
