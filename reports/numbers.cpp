@@ -42,7 +42,11 @@ Spread spread(double value, const std::optional<double>& low, const std::optiona
   const auto text = [&](double number) -> std::string {
     if (number == 0.0) return "0";
     const std::string sign = number > 0.0 ? "+" : "";
-    if (top >= smallest_fixed && top <= largest_fixed) return sign + fmt::format("{:.{}f}", number, std::max(0, -last));
+    if (top >= smallest_fixed && top <= largest_fixed) {
+      const std::string digits = fmt::format("{:.{}f}", std::abs(number), std::max(0, -last));
+      if (digits.find_first_not_of("0.") == std::string::npos) return digits;  // what rounds to zero has no sign
+      return (number > 0.0 ? "+" : "-") + digits;
+    }
     return sign + fmt::format("{:.{}e}", number, std::clamp(exponent_of(number, 2) - last, 0, 6));
   };
   return {.value = text(scaled), .low = text(*low * scale), .high = text(*high * scale)};

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "reports/numbers.h"
@@ -92,7 +93,7 @@ TextTable cost_table(const std::vector<ArmSummary>& arms) {
                    {arm.is_baseline ? "" : number(arm.propagated_error, 2)},
                    {arm.is_baseline ? "" : number(arm.local_error, 2)},
                    {count_text(arm.saturated), overflow},
-                   {arm.tokens_per_second ? count_text(static_cast<std::int64_t>(*arm.tokens_per_second)) : absent},
+                   {arm.tokens_per_second ? count_text(std::llround(*arm.tokens_per_second)) : absent},
                    {arm.speed_ratio ? fmt::format("{:.2f}×", *arm.speed_ratio) : absent},
                    {arm.mixer_seconds ? seconds_text(*arm.mixer_seconds) : absent}});
   }

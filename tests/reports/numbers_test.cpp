@@ -36,6 +36,11 @@ TEST(Numbers, Zeros) {
   EXPECT_EQ(spread_text(spread(0.0, {}, {})), "0");
 }
 
+TEST(Numbers, WhatRoundsToZeroHasNoSign) {
+  EXPECT_EQ(spread_text(spread(-0.3, -23.0, 23.0)), "0 [-23, +23]");
+  EXPECT_EQ(spread_text(spread(0.004, -0.51, 0.52)), "0.00 [-0.51, +0.52]");
+}
+
 TEST(Numbers, WithoutAnInterval) { EXPECT_EQ(spread_text(spread(0.00123456, {}, {}, 100.0)), "+0.1235"); }
 
 TEST(Numbers, CountsSecondsBytes) {

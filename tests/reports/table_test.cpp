@@ -78,6 +78,12 @@ TEST(SummaryTable, WorstLayerAndSpeed) {
   EXPECT_THAT(row, HasSubstr("5.00 s"));
 }
 
+TEST(SummaryTable, SpeedIsRoundedNotCut) {
+  Results results = sample_results();
+  results.workloads[0].arms["exact_float32"].tokens_per_second = 1234.7;
+  EXPECT_THAT(summary_table(results, {.width = 120}), HasSubstr("1,235"));
+}
+
 TEST(SummaryTable, EveryComparedArmHasAVerdict) {
   const std::string table = summary_table(sample_results(), {});
   EXPECT_THAT(table, HasSubstr("• exact_float32_again (exact, float32 state): identical to the baseline"));
