@@ -58,6 +58,7 @@ class TwoMixers final : public Model {
   std::int64_t hidden_size() const override { return 16; }
   std::int64_t max_positions() const override { return 1 << 20; }
   std::int64_t parameter_count() const override { return 0; }
+  const WeightTotals& weight_totals() const override { return totals_; }
   const ModelOptions& options() const override { return options_; }
   const std::vector<Mamba2Mixer>& mixers() const override { return mixers_; }
   const std::vector<std::int64_t>& mixer_layers() const override { return layers_; }
@@ -90,6 +91,7 @@ class TwoMixers final : public Model {
  private:
   std::string type_ = "test";
   ModelOptions options_;
+  WeightTotals totals_;
   std::vector<Mamba2Mixer> mixers_;
   std::vector<std::int64_t> layers_ = {1, 3};
   std::vector<at::Tensor> in_;
