@@ -12,9 +12,11 @@ std::string_view layer_kind_name(LayerKind kind) {
     case LayerKind::attention:
       return "attention";
     case LayerKind::mlp:
+      return "mlp";
+    case LayerKind::moe:
       break;
   }
-  return "mlp";
+  return "moe";
 }
 
 std::int64_t Architecture::count(LayerKind kind) const { return std::count(layers.begin(), layers.end(), kind); }

@@ -11,8 +11,16 @@
 
 namespace replayeval {
 
-enum class LayerKind : std::uint8_t { mamba2, attention, mlp };
+enum class LayerKind : std::uint8_t { mamba2, attention, mlp, moe };
 std::string_view layer_kind_name(LayerKind kind);
+
+// Of every layer with routed experts.
+struct MixtureShape {
+  std::int64_t experts = 0, chosen = 0;       // chosen: experts a token
+  std::int64_t intermediate_size = 0;         // of an expert
+  std::int64_t shared_intermediate_size = 0;  // of what every token goes through beside its experts; 0: nothing
+  std::int64_t latent_size = 0;               // width that the experts work in; 0: hidden_size
+};
 
 struct Architecture {
   std::string model_type;
@@ -21,7 +29,8 @@ struct Architecture {
   mamba2::Shape mamba;  // of every Mamba-2 layer
   std::int64_t conv_kernel = 0;
   std::int64_t num_heads = 0, num_kv_heads = 0, head_dim = 0;  // of every attention layer
-  std::vector<std::string> keys_read, keys_ignored;            // config.json's, sorted
+  MixtureShape mixture;
+  std::vector<std::string> keys_read, keys_ignored;  // config.json's, sorted
 
   std::int64_t count(LayerKind kind) const;
   std::int64_t conv_dim() const;  // channels of the convolution: heads * head_dim + 2 * groups * state_size

@@ -30,6 +30,11 @@ bool ConfigReader::has(const std::string& key) const {
   return found != config_.end() && !found->is_null();
 }
 
+bool ConfigReader::says(const std::string& key, const json& value) {
+  const json* found = find(key);
+  return found != nullptr && *found == value;
+}
+
 void ConfigReader::fail(const std::string& key, const std::string& expectation) const {
   const auto found = config_.find(key);
   throw CheckpointError(file_ + ": key \"" + path_ + key + "\" " +

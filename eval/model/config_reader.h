@@ -28,7 +28,8 @@ class ConfigReader {
   std::string word(const std::string& key, const std::string& fallback);
   std::vector<double> numbers(const std::string& key, const std::vector<double>& fallback);
   std::vector<std::string> words(const std::string& key);
-  bool has(const std::string& key) const;  // present and not null
+  bool has(const std::string& key) const;                          // present and not null
+  bool says(const std::string& key, const nlohmann::json& value);  // present with this very value
   // The object under `key`, empty where the key is missing or null. It accounts for its own keys (finish()), which
   // messages call "key.inner". Lives no longer than the checkpoint.
   ConfigReader nested(const std::string& key);

@@ -4,7 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "eval/model/expert_weights.h"
 #include "eval/model/hybrid_builder.h"
+#include "eval/model/mixture_block.h"
 #include "eval/model/nemotron_h_config.h"
 
 namespace replayeval {
@@ -15,8 +17,8 @@ MambaForm mamba_form(const NemotronHConfig& config, DtFloor floor) {
   MambaForm form;
   form.use_bias = config.use_bias;
   form.use_conv_bias = config.use_conv_bias;
-  form.dt_min = static_cast<float>(published ? config.time_step_limit_min : config.time_step_min);
-  form.dt_max = published ? static_cast<float>(config.time_step_limit_max) : std::numeric_limits<float>::infinity();
+  form.dt_min = static_cast<float>(published ? config.time_step_limit.min : config.time_step_min);
+  form.dt_max = published ? static_cast<float>(config.time_step_limit.max) : std::numeric_limits<float>::infinity();
   form.norm_group_size =
       config.architecture.mamba.num_heads * config.architecture.mamba.head_dim / config.architecture.mamba.num_groups;
   form.norm_eps = config.norm_eps;
@@ -31,12 +33,40 @@ AttentionForm attention_form(const Architecture& architecture) {
   return form;
 }
 
-std::unique_ptr<Block> load_mlp(HybridBuilder& builder, const std::string& name, bool bias) {
-  const std::int64_t inner = builder.architecture().intermediate_size, hidden = builder.architecture().hidden_size;
+std::unique_ptr<Block> load_mlp(HybridBuilder& builder, const std::string& name, std::int64_t inner, bool bias) {
+  const std::int64_t hidden = builder.architecture().hidden_size;
   MlpWeights dense;
   dense.up_proj = builder.linear(name + ".up_proj", inner, hidden, bias);
   dense.down_proj = builder.linear(name + ".down_proj", hidden, inner, bias);
   return std::make_unique<SquaredReluMlpBlock>(std::move(dense));
+}
+
+Router load_router(HybridBuilder& builder, const std::string& name, const RouterForm& form) {
+  const std::int64_t experts = builder.architecture().mixture.experts;
+  // Logits are float32 in the published code, whatever the compute dtype.
+  return {builder.weights().load(name + ".weight", {experts, builder.architecture().hidden_size}, at::kFloat),
+          builder.weights().load(name + ".e_score_correction_bias", {experts}, at::kFloat), form};
+}
+
+std::unique_ptr<Block> load_mixture(HybridBuilder& builder, const NemotronHConfig& config, const std::string& name) {
+  const MixtureShape& shape = config.architecture.mixture;
+  const std::int64_t hidden = config.architecture.hidden_size;
+  const std::int64_t width = shape.latent_size == 0 ? hidden : shape.latent_size;
+  MixtureParts parts;
+  parts.router = load_router(builder, name + ".gate", config.router);
+  const auto experts = [&](const std::string& projection, std::int64_t out, std::int64_t in) {
+    const std::string all = name + ".experts";
+    return load_experts(builder, {{all + "." + projection}, all, projection + ".weight"}, shape.experts, out, in);
+  };
+  parts.experts.form = ExpertForm::squared_relu;
+  parts.experts.up = experts("up_proj", shape.intermediate_size, width);
+  parts.experts.down = experts("down_proj", width, shape.intermediate_size);
+  if (shape.latent_size != 0) {
+    parts.latent_in = builder.linear(name + ".fc1_latent_proj", width, hidden, config.mlp_bias);
+    parts.latent_out = builder.linear(name + ".fc2_latent_proj", hidden, width, config.mlp_bias);
+  }
+  parts.shared = load_mlp(builder, name + ".shared_experts", shape.shared_intermediate_size, config.mlp_bias);
+  return std::make_unique<MixtureBlock>(std::move(parts));
 }
 
 std::unique_ptr<Block> load_block(HybridBuilder& builder, const NemotronHConfig& config, DtFloor floor, LayerKind kind,
@@ -46,10 +76,12 @@ std::unique_ptr<Block> load_block(HybridBuilder& builder, const NemotronHConfig&
       return builder.mamba(name, mamba_form(config, floor));
     case LayerKind::attention:
       return builder.attention(name, attention_form(config.architecture), false, false);
+    case LayerKind::moe:
+      return load_mixture(builder, config, name);
     case LayerKind::mlp:
       break;
   }
-  return load_mlp(builder, name, config.mlp_bias);
+  return load_mlp(builder, name, config.architecture.intermediate_size, config.mlp_bias);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Nemotron-H: Mamba-2, grouped-query attention without positions, and squared-ReLU MLP layers in any order.
+// Nemotron-H: Mamba-2, grouped-query attention without positions, squared-ReLU MLPs and mixtures of them, in any order.
 // Published as https://huggingface.co/nvidia/Nemotron-H-8B-Base-8K; paper: arXiv 2504.03624.
 #pragma once
 

@@ -1,85 +1,61 @@
 #include "eval/model/nemotron_h_config.h"
 
-#include <limits>
-#include <map>
-#include <optional>
-
+#include "eval/model/common_keys.h"
 #include "eval/model/config_reader.h"
+#include "eval/model/layer_list.h"
 
 namespace replayeval {
 namespace {
 
-// Keys that change nothing here: initialisation, training, generation, caching and bookkeeping; names of the expert
-// layers and of multi-token prediction, which a pattern without E does not use; and keys that are there in published
-// folders but that transformers' code for this type does not look at (attention_bias, sliding_window, rope_theta, ...).
-const std::vector<std::string>& ignored_keys() {
-  static const std::vector<std::string> keys = {"architectures",
-                                                "auto_map",
-                                                "transformers_version",
-                                                "dtype",
-                                                "torch_dtype",
-                                                "_name_or_path",
-                                                "name_or_path",
-                                                "bos_token_id",
-                                                "eos_token_id",
-                                                "pad_token_id",
-                                                "use_cache",
-                                                "num_logits_to_keep",
-                                                "initializer_range",
-                                                "rescale_prenorm_residual",
-                                                "attention_dropout",
-                                                "hidden_dropout",
-                                                "return_dict",
-                                                "output_attentions",
-                                                "output_hidden_states",
-                                                "chunk_size",
-                                                "use_mamba_kernels",
-                                                "mamba_ssm_cache_dtype",
-                                                "expand",
-                                                "mamba_proj_bias",
-                                                "attention_bias",
-                                                "sliding_window",
-                                                "time_step_max",
-                                                "time_step_floor",
-                                                "num_hidden_layers",
-                                                "rms_norm_eps",
-                                                "norm_eps",
-                                                "rope_theta",
-                                                "partial_rotary_factor",
-                                                "n_routed_experts",
-                                                "num_local_experts",
-                                                "n_shared_experts",
-                                                "moe_intermediate_size",
-                                                "moe_shared_expert_intermediate_size",
-                                                "moe_latent_size",
-                                                "moe_shared_expert_overlap",
-                                                "num_experts_per_tok",
-                                                "routed_scaling_factor",
-                                                "n_group",
-                                                "topk_group",
-                                                "norm_topk_prob",
-                                                "num_nextn_predict_layers",
-                                                "mtp_layers_block_type",
-                                                "mtp_hybrid_override_pattern"};
-  return keys;
+// Keys that stand in published folders but that the code of this type does not look at, beside the common ones: what
+// does nothing (expand, rope_theta, sliding_window, ...), initialisation, and multi-token prediction.
+void ignore_unread_keys(ConfigReader& reader) {
+  ignore_common_keys(reader);
+  reader.ignore({"rescale_prenorm_residual",
+                 "chunk_size",
+                 "mamba_chunk_size",
+                 "use_mamba_kernels",
+                 "mamba_ssm_cache_dtype",
+                 "expand",
+                 "mamba_expand",
+                 "mamba_proj_bias",
+                 "attention_bias",
+                 "sliding_window",
+                 "time_step_max",
+                 "mamba_dt_max",
+                 "time_step_floor",
+                 "mamba_dt_init_floor",
+                 "num_hidden_layers",
+                 "rms_norm_eps",
+                 "norm_eps",
+                 "rope_theta",
+                 "partial_rotary_factor",
+                 "n_shared_experts",
+                 "moe_shared_expert_overlap",
+                 "num_nextn_predict_layers",
+                 "mtp_layers_block_type",
+                 "mtp_hybrid_override_pattern"});
 }
 
-[[noreturn]] void refuse_experts(const ConfigReader& reader, const std::string& key, std::size_t layer) {
-  reader.fail(key, "M (mamba2), * (attention) or - (mlp) at layer " + std::to_string(layer) +
-                       ": mixture-of-experts layers are not supported yet");
+// The key's name that this folder uses; transformers prefers `other` where both stand.
+std::string either(ConfigReader& reader, const std::string& key, const std::string& other) {
+  const bool both_or_other = reader.has(other);
+  reader.ignore({both_or_other ? key : other});
+  return both_or_other ? other : key;
 }
 
 std::vector<LayerKind> read_pattern(ConfigReader& reader) {
   const std::string key = "hybrid_override_pattern";
   std::vector<LayerKind> layers;
   for (const char letter : reader.word(key, "")) {
-    if (letter == 'E') refuse_experts(reader, key, layers.size());
     if (letter == 'M')
       layers.push_back(LayerKind::mamba2);
     else if (letter == '*')
       layers.push_back(LayerKind::attention);
     else if (letter == '-')
       layers.push_back(LayerKind::mlp);
+    else if (letter == 'E')
+      layers.push_back(LayerKind::moe);
     else
       reader.fail(key,
                   std::string("only M, *, - and E; found '") + letter + "' at layer " + std::to_string(layers.size()));
@@ -87,86 +63,99 @@ std::vector<LayerKind> read_pattern(ConfigReader& reader) {
   return layers;
 }
 
-// The names of transformers 5 and the older ones of the published configurations.
-std::vector<LayerKind> read_layer_list(ConfigReader& reader, const std::string& key) {
-  static const std::map<std::string, LayerKind> kinds = {
-      {"linear_attention", LayerKind::mamba2},  {"mamba", LayerKind::mamba2},        {"mamba2", LayerKind::mamba2},
-      {"full_attention", LayerKind::attention}, {"attention", LayerKind::attention}, {"mlp", LayerKind::mlp}};
-  std::vector<LayerKind> layers;
-  for (const std::string& name : reader.words(key)) {
-    if (name == "moe") refuse_experts(reader, key, layers.size());
-    const auto found = kinds.find(name);
-    if (found == kinds.end())
-      reader.fail(key, "only linear_attention, full_attention, mlp and moe; found \"" + name + "\" at layer " +
-                           std::to_string(layers.size()));
-    layers.push_back(found->second);
-  }
-  return layers;
-}
-
 // transformers' own precedence: an explicit list wins over the pattern.
 std::vector<LayerKind> read_layers(ConfigReader& reader) {
+  const std::vector<LayerKind> kinds = {LayerKind::mamba2, LayerKind::attention, LayerKind::mlp, LayerKind::moe};
   std::vector<LayerKind> layers;
   std::string key = "hybrid_override_pattern";
   for (const char* list : {"layers_block_type", "layer_types"})
-    if (layers.empty() && reader.has(list)) layers = read_layer_list(reader, key = list);
+    if (layers.empty() && reader.has(list)) layers = read_layer_names(reader, key = list, kinds);
   const std::vector<LayerKind> pattern = read_pattern(reader);
   if (layers.empty()) layers = pattern;
-  if (layers.empty()) reader.fail(key, "the layers, as a pattern of M, * and - or as a list");
+  if (layers.empty()) reader.fail(key, "the layers, as a pattern of M, *, - and E or as a list");
   if (!pattern.empty() && pattern != layers) reader.fail(key, "the same layers as hybrid_override_pattern gives");
   return layers;
 }
 
-void check_mamba(ConfigReader& reader, const mamba2::Shape& shape) {
-  if (shape.head_dim % 8 != 0 || shape.head_dim > 128) reader.fail("mamba_head_dim", "a multiple of 8 up to 128");
-  if (shape.state_size % 8 != 0 || shape.state_size > 256) reader.fail("ssm_state_size", "a multiple of 8 up to 256");
-  if (shape.num_heads % shape.num_groups != 0)
-    reader.fail("n_groups", "a divisor of mamba_num_heads (" + std::to_string(shape.num_heads) + ")");
-}
-
 void read_mamba(ConfigReader& reader, NemotronHConfig& config) {
+  const MambaSizeKeys keys = {"mamba_num_heads", either(reader, "n_groups", "mamba_n_groups"), "mamba_head_dim",
+                              "ssm_state_size", either(reader, "conv_kernel", "mamba_d_conv")};
   mamba2::Shape& shape = config.architecture.mamba;
-  shape.num_heads = reader.positive("mamba_num_heads");
-  shape.num_groups = reader.positive("n_groups");
-  shape.head_dim = reader.positive("mamba_head_dim");
-  shape.state_size = reader.positive("ssm_state_size");
-  check_mamba(reader, shape);
-  config.architecture.conv_kernel = reader.positive("conv_kernel", 4);
-  if (config.architecture.conv_kernel < 2 || config.architecture.conv_kernel > 8) reader.fail("conv_kernel", "2 to 8");
+  shape.num_heads = reader.positive(keys.num_heads);
+  shape.num_groups = reader.positive(keys.num_groups);
+  shape.head_dim = reader.positive(keys.head_dim);
+  shape.state_size = reader.positive(keys.state_size);
+  config.architecture.conv_kernel = reader.positive(keys.conv_kernel, 4);
+  check_mamba_sizes(reader, keys, shape, config.architecture.conv_kernel);
   reader.require("mamba_hidden_act", {"silu", "swish"}, "other activations are not supported");
   config.use_bias = reader.flag("use_bias", false);
-  config.use_conv_bias = reader.flag("use_conv_bias", true);
-
-  const double infinity = std::numeric_limits<double>::infinity();
-  const std::vector<double> limit = reader.numbers("time_step_limit", {0.0, infinity});
-  if (limit.size() != 2 || limit[0] < 0.0 || limit[0] > limit[1])
-    reader.fail("time_step_limit", "[min, max] with 0 <= min <= max");
-  config.time_step_limit_min = limit[0];
-  config.time_step_limit_max = limit[1];
-  config.time_step_min = reader.number("time_step_min", 0.001);
-  if (config.time_step_min < 0.0 || config.time_step_min == infinity)
-    reader.fail("time_step_min", "a finite number of at least 0");
+  config.use_conv_bias = reader.flag(either(reader, "use_conv_bias", "mamba_conv_bias"), true);
+  config.time_step_limit = read_time_step_limit(reader, either(reader, "time_step_limit", "mamba_dt_limit"));
+  const std::string floor = either(reader, "time_step_min", "mamba_dt_min");
+  config.time_step_min = read_finite(reader, floor, 0.001);
+  if (config.time_step_min < 0.0) reader.fail(floor, "a number of at least 0");
 }
 
 void read_attention(ConfigReader& reader, NemotronHConfig& config) {
   Architecture& architecture = config.architecture;
-  architecture.num_heads = reader.positive("num_attention_heads");
-  architecture.num_kv_heads = reader.positive("num_key_value_heads", architecture.num_heads);
-  if (architecture.num_heads % architecture.num_kv_heads != 0)
-    reader.fail("num_key_value_heads",
-                "a divisor of num_attention_heads (" + std::to_string(architecture.num_heads) + ")");
+  read_attention_heads(reader, architecture);
   // The first published configurations say attention_head_dim.
   architecture.head_dim = reader.positive("head_dim", reader.positive("attention_head_dim", 128));
 }
 
-// Reads the keys of a layer kind that the pattern does not use without demanding that they make sense.
+void read_mixture(ConfigReader& reader, NemotronHConfig& config) {
+  const std::string experts = reader.has("n_routed_experts") ? "n_routed_experts" : "num_local_experts";
+  MixtureShape& shape = config.architecture.mixture;
+  shape.experts = reader.positive(experts);
+  if (reader.positive("num_local_experts", shape.experts) != shape.experts)
+    reader.fail("num_local_experts", "the same number as n_routed_experts");
+  shape.intermediate_size = reader.positive("moe_intermediate_size");
+  shape.shared_intermediate_size = reader.positive("moe_shared_expert_intermediate_size");
+  if (reader.has("moe_latent_size"))
+    shape.latent_size = reader.positive("moe_latent_size");
+  else
+    reader.ignore({"moe_latent_size"});  // null
+
+  RouterForm& router = config.router;
+  router.scores = RouterScores::sigmoid;
+  router.groups = reader.positive("n_group", 1);
+  if (shape.experts % router.groups != 0 || (router.groups > 1 && shape.experts / router.groups < 2))
+    reader.fail("n_group", "a divisor of " + experts + " (" + std::to_string(shape.experts) +
+                               ") that leaves at least two experts a group");
+  router.groups_chosen = reader.positive("topk_group", 1);
+  if (router.groups_chosen > router.groups) reader.fail("topk_group", "at most n_group");
+  router.chosen = shape.chosen = reader.positive("num_experts_per_tok");
+  if (shape.chosen > router.groups_chosen * (shape.experts / router.groups))
+    reader.fail("num_experts_per_tok", "at most the experts of topk_group groups (" +
+                                           std::to_string(router.groups_chosen * (shape.experts / router.groups)) +
+                                           ")");
+  router.renormalise = reader.flag("norm_topk_prob", true);
+  router.scale = read_finite(reader, "routed_scaling_factor", 1.0);
+}
+
+void read_feed_forward(ConfigReader& reader, NemotronHConfig& config) {
+  Architecture& architecture = config.architecture;
+  if (architecture.count(LayerKind::mlp) != 0) architecture.intermediate_size = reader.positive("intermediate_size");
+  if (architecture.count(LayerKind::moe) != 0) read_mixture(reader, config);
+  reader.require("mlp_hidden_act", {"relu2"}, "other activations are not supported");
+  config.mlp_bias = reader.flag("mlp_bias", false);
+}
+
+// Accounts for the keys of a layer kind that the pattern does not use without demanding that they make sense.
 void ignore_unused(ConfigReader& reader, const Architecture& architecture) {
+  const bool mlp = architecture.count(LayerKind::mlp) != 0, moe = architecture.count(LayerKind::moe) != 0;
   if (architecture.count(LayerKind::mamba2) == 0)
-    reader.ignore({"mamba_num_heads", "n_groups", "mamba_head_dim", "ssm_state_size", "conv_kernel", "mamba_hidden_act",
-                   "use_bias", "use_conv_bias", "time_step_limit", "time_step_min"});
+    reader.ignore({"mamba_num_heads", "n_groups", "mamba_n_groups", "mamba_head_dim", "ssm_state_size", "conv_kernel",
+                   "mamba_d_conv", "mamba_hidden_act", "use_bias", "use_conv_bias", "mamba_conv_bias",
+                   "time_step_limit", "mamba_dt_limit", "time_step_min", "mamba_dt_min"});
   if (architecture.count(LayerKind::attention) == 0)
     reader.ignore({"num_attention_heads", "num_key_value_heads", "head_dim", "attention_head_dim"});
-  if (architecture.count(LayerKind::mlp) == 0) reader.ignore({"intermediate_size", "mlp_hidden_act", "mlp_bias"});
+  if (!mlp) reader.ignore({"intermediate_size"});
+  if (!moe)
+    reader.ignore({"n_routed_experts", "num_local_experts", "moe_intermediate_size",
+                   "moe_shared_expert_intermediate_size", "moe_latent_size", "num_experts_per_tok",
+                   "routed_scaling_factor", "n_group", "topk_group", "norm_topk_prob"});
+  if (!mlp && !moe) reader.ignore({"mlp_hidden_act", "mlp_bias"});
 }
 
 }  // namespace
@@ -182,17 +171,12 @@ NemotronHConfig read_nemotron_h_config(const Checkpoint& checkpoint) {
   architecture.max_positions = reader.positive("max_position_embeddings", 4096);
   if (architecture.count(LayerKind::mamba2) != 0) read_mamba(reader, config);
   if (architecture.count(LayerKind::attention) != 0) read_attention(reader, config);
-  if (architecture.count(LayerKind::mlp) != 0) {
-    architecture.intermediate_size = reader.positive("intermediate_size");
-    reader.require("mlp_hidden_act", {"relu2"}, "other activations are not supported");
-    config.mlp_bias = reader.flag("mlp_bias", false);
-  }
-  config.norm_eps = reader.number("layer_norm_epsilon", 1e-5);
-  if (config.norm_eps < 0.0 || config.norm_eps > 1.0) reader.fail("layer_norm_epsilon", "a number from 0 to 1");
+  if (architecture.count(LayerKind::mlp) + architecture.count(LayerKind::moe) != 0) read_feed_forward(reader, config);
+  config.norm_eps = read_norm_eps(reader, "layer_norm_epsilon", 1e-5);
   config.residual_in_fp32 = reader.flag("residual_in_fp32", false);
   config.tie_word_embeddings = reader.flag("tie_word_embeddings", false);
   ignore_unused(reader, architecture);
-  reader.ignore(ignored_keys());
+  ignore_unread_keys(reader);
   reader.finish();
   architecture.keys_read = reader.keys_read();
   architecture.keys_ignored = reader.keys_ignored();

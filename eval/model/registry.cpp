@@ -3,6 +3,8 @@
 
 #include "eval/checkpoint/json_text.h"
 #include "eval/model/architecture.h"
+#include "eval/model/bamba.h"
+#include "eval/model/granitemoehybrid.h"
 #include "eval/model/model.h"
 #include "eval/model/nemotron_h.h"
 #include "eval/model/registry.h"
@@ -16,7 +18,9 @@ struct Entry {
   std::unique_ptr<Model> (*load)(const Checkpoint&, const ModelOptions&);
 };
 
-constexpr std::array<Entry, 1> entries = {{
+constexpr std::array<Entry, 3> entries = {{
+    {"bamba", &describe_bamba, &load_bamba},
+    {"granitemoehybrid", &describe_granitemoehybrid, &load_granitemoehybrid},
     {"nemotron_h", &describe_nemotron_h, &load_nemotron_h},
 }};
 

@@ -60,6 +60,8 @@ void expect_twins(const at::Tensor& logits) {
 }
 
 TEST_P(ModelTest, IdenticalArmsGiveIdenticalLogits) {
+  TinyNemotronH dense, mixture;
+  mixture.add_mixture();
   const std::vector<Arm> arms = {exact_arm("a"),
                                  replay_arm("r", Dtype::bfloat16, Dtype::bfloat16),
                                  exact_arm("b"),
@@ -67,18 +69,30 @@ TEST_P(ModelTest, IdenticalArmsGiveIdenticalLogits) {
                                  replay_arm("s", Dtype::bfloat16, Dtype::bfloat16),
                                  exact_arm("c"),
                                  exact_arm("d")};
-  for (const int threads : {1, 2, 3}) {  // what a product's rows agree on differs by the number of threads
-    at::set_num_threads(threads);
-    for (const Dtype compute : {Dtype::float32, Dtype::bfloat16}) {
-      const auto model = load(compute);
-      for (const std::int64_t batch : {1, 3})
-        for (const Mode mode : {Mode::teacher_forced, Mode::stepwise}) {
-          SCOPED_TRACE(std::string(dtype_name(compute)) + ", batch " + std::to_string(batch) + ", mode " +
-                       std::to_string(static_cast<int>(mode)) + ", threads " + std::to_string(threads));
-          expect_twins(run(*model, arms, random_ids(batch, 17), mode));
-        }
-    }
-  }
+  for (const int threads : {1, 2, 3})  // what a product's rows agree on differs by the number of threads
+    for (const Dtype compute : {Dtype::float32, Dtype::bfloat16})
+      for (const TinyNemotronH* tiny : {&dense, &mixture}) {
+        at::set_num_threads(threads);
+        const auto model = load(compute, *tiny);
+        for (const std::int64_t batch : {1, 3})
+          for (const Mode mode : {Mode::teacher_forced, Mode::stepwise}) {
+            SCOPED_TRACE((tiny == &dense ? "dense, " : "mixture, ") + std::string(dtype_name(compute)) + ", batch " +
+                         std::to_string(batch) + ", mode " + std::to_string(static_cast<int>(mode)) + ", threads " +
+                         std::to_string(threads));
+            expect_twins(run(*model, arms, random_ids(batch, 17), mode));
+          }
+      }
+}
+
+TEST_P(ModelTest, ModesAgreeOnMixtures) {
+  TinyNemotronH tiny;
+  tiny.add_mixture();
+  const auto model = load(Dtype::float32, tiny);
+  const at::Tensor ids = random_ids(2, 60);
+  const std::vector<Arm> arms = {exact_arm("exact"), replay_arm("replay", Dtype::float32, Dtype::float32)};
+  const at::Tensor block = run(*model, arms, ids, Mode::teacher_forced);
+  EXPECT_LT(difference(run(*model, arms, ids, Mode::stepwise), block), 1e-5);
+  EXPECT_LT(difference(block[1], block[0]), 1e-5);
 }
 
 TEST_P(ModelTest, ModesAgree) {

@@ -1,6 +1,10 @@
 """Small random nemotron_h models: sizes are odd on purpose (hidden 72, 88: no multiples of 32), groups are many and few, and
 every switch has both positions."""
 
+import re
+
+import torch
+
 import parity
 
 BASE = dict(
@@ -23,9 +27,9 @@ OPTIONS = ("--dt-floor", "transformers")
 LAYER_NAMES = {"M": "linear_attention", "*": "full_attention", "-": "mlp", "E": "moe"}
 
 
-def case(layers, dtype="float32", shards=1, prepare=None, rewrite=None, **settings):
+def case(layers, dtype="float32", shards=1, prepare=None, rewrite=None, seed=0, **settings):
     settings["layers_block_type"] = [LAYER_NAMES[letter] for letter in layers]
-    return parity.Case(settings, dtype, shards, prepare, rewrite, OPTIONS)
+    return parity.Case(settings, dtype, shards, prepare, rewrite, OPTIONS, seed=seed)
 
 
 def copy_embeddings_to_head(model):
@@ -40,6 +44,28 @@ def drop_head_and_rename(tensors, config):
         tensors[name.replace("backbone.", "model.", 1)] = tensors.pop(name)
 
 
+def stack_experts(tensors, config):
+    """One tensor for all experts of a layer, as transformers holds them."""
+    for name in [name for name in tensors if ".experts.0." in name]:
+        each = [tensors.pop(name.replace(".0.", f".{i}.")) for i in range(config["n_routed_experts"])]
+        tensors[re.sub(r"\.0\.(\w+)\.weight$", r".\1", name)] = torch.stack(each)
+
+
+def old_spelling(tensors, config):
+    """The layers as a pattern, and the names and the infinity of other versions."""
+    letters = {name: letter for letter, name in LAYER_NAMES.items()}
+    config["hybrid_override_pattern"] = "".join(letters[name] for name in config.pop("layers_block_type"))
+    config["num_local_experts"] = config.pop("n_routed_experts")
+    config["mamba_n_groups"] = config.pop("n_groups")
+    config["mamba_d_conv"] = config.pop("conv_kernel")
+    config["mamba_conv_bias"] = config.pop("use_conv_bias")
+    config["mamba_dt_min"] = config.pop("time_step_min")
+    config["mamba_dt_limit"] = [0.0, {"__float__": "Infinity"}]
+    del config["time_step_limit"]
+
+
+MIXTURE = dict(n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=44,
+               moe_shared_expert_intermediate_size=52)
 CASES = {
     "groups": case("M-*M", use_bias=True, mlp_bias=True, use_conv_bias=False),
     "wide_state": case("*M-M", shards=9, mamba_head_dim=64, ssm_state_size=128, mamba_num_heads=4, n_groups=1,
@@ -49,4 +75,10 @@ CASES = {
     "tied": case("-MM*M", dtype="float16", prepare=copy_embeddings_to_head, rewrite=drop_head_and_rename,
                  mamba_head_dim=16, ssm_state_size=24, mamba_num_heads=8, n_groups=2, tie_word_embeddings=True,
                  time_step_min=0.02),
+    "mixture": case("MEM*E-", **MIXTURE, routed_scaling_factor=2.5, n_shared_experts=1),
+    "expert_groups": case("EM*E", dtype="mixed", shards=3, rewrite=old_spelling, n_routed_experts=8, n_group=4, topk_group=2,
+                          num_experts_per_tok=3, norm_topk_prob=False, moe_intermediate_size=40, mlp_bias=True,
+                          moe_shared_expert_intermediate_size=24, time_step_min=0.05),
+    "latent_experts": case("ME*ME", dtype="bfloat16", shards=2, rewrite=stack_experts, seed=1, **MIXTURE, moe_latent_size=28,
+                           mlp_bias=True, use_bias=True),
 }

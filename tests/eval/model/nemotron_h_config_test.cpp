@@ -45,8 +45,8 @@ TEST(NemotronHConfig, ReadsEveryKey) {
   EXPECT_TRUE(config.use_bias && config.use_conv_bias && config.mlp_bias);
   EXPECT_TRUE(config.residual_in_fp32 && config.tie_word_embeddings);
   EXPECT_EQ(config.norm_eps, 1e-5);
-  EXPECT_EQ(config.time_step_limit_min, 0.0);
-  EXPECT_TRUE(std::isinf(config.time_step_limit_max));
+  EXPECT_EQ(config.time_step_limit.min, 0.0);
+  EXPECT_TRUE(std::isinf(config.time_step_limit.max));
   EXPECT_EQ(config.time_step_min, 0.001);
 }
 
@@ -68,10 +68,83 @@ TEST(NemotronHConfig, ReadsLayerListsInOldAndNewWords) {
     }
 }
 
+TEST(NemotronHConfig, ReadsTheOtherSpellingOfTransformers) {
+  const NemotronHConfig config = read_changed({{"n_groups", nullptr},
+                                               {"mamba_n_groups", 2},
+                                               {"conv_kernel", 7},
+                                               {"mamba_d_conv", 3},
+                                               {"use_conv_bias", nullptr},
+                                               {"mamba_conv_bias", false},
+                                               {"time_step_min", nullptr},
+                                               {"mamba_dt_min", 0.25},
+                                               {"time_step_limit", nullptr},
+                                               {"mamba_dt_limit", {0.5, 2.0}}});
+  EXPECT_EQ(config.architecture.mamba.num_groups, 2);
+  EXPECT_EQ(config.architecture.conv_kernel, 3);
+  EXPECT_FALSE(config.use_conv_bias);
+  EXPECT_EQ(config.time_step_min, 0.25);
+  EXPECT_EQ(config.time_step_limit.min, 0.5);
+  EXPECT_EQ(config.time_step_limit.max, 2.0);
+  expect_refused({{"mamba_n_groups", 4}}, {"mamba_n_groups", "divisor of mamba_num_heads (6)"});
+}
+
+const json mixture = {{"hybrid_override_pattern", "ME"},
+                      {"n_routed_experts", 12},
+                      {"moe_intermediate_size", 40},
+                      {"moe_shared_expert_intermediate_size", 56},
+                      {"num_experts_per_tok", 3}};
+
+json mixture_with(const json& change) {
+  json config = mixture;
+  config.update(change);
+  return config;
+}
+
+TEST(NemotronHConfig, ReadsMixtures) {
+  const NemotronHConfig config = read_changed(mixture_with({{"moe_latent_size", 24},
+                                                            {"n_group", 4},
+                                                            {"topk_group", 2},
+                                                            {"routed_scaling_factor", 2.5},
+                                                            {"norm_topk_prob", false},
+                                                            {"num_local_experts", 12}}));
+  EXPECT_EQ(config.architecture.layers, (std::vector<LayerKind>{LayerKind::mamba2, LayerKind::moe}));
+  const MixtureShape& shape = config.architecture.mixture;
+  EXPECT_EQ(shape.experts, 12);
+  EXPECT_EQ(shape.chosen, 3);
+  EXPECT_EQ(shape.intermediate_size, 40);
+  EXPECT_EQ(shape.shared_intermediate_size, 56);
+  EXPECT_EQ(shape.latent_size, 24);
+  EXPECT_EQ(config.router.scores, RouterScores::sigmoid);
+  EXPECT_EQ(config.router.chosen, 3);
+  EXPECT_EQ(config.router.groups, 4);
+  EXPECT_EQ(config.router.groups_chosen, 2);
+  EXPECT_EQ(config.router.scale, 2.5);
+  EXPECT_FALSE(config.router.renormalise);
+  const NemotronHConfig plain = read_changed(mixture);
+  EXPECT_EQ(plain.architecture.mixture.latent_size, 0);
+  EXPECT_TRUE(plain.router.renormalise);
+  EXPECT_EQ(plain.router.groups, 1);
+  EXPECT_EQ(plain.router.scale, 1.0);
+  json other_name = mixture_with({{"num_local_experts", 12}});
+  other_name["n_routed_experts"] = nullptr;
+  EXPECT_EQ(read_changed(other_name).architecture.mixture.experts, 12);
+}
+
+TEST(NemotronHConfig, RefusesMixturesThatMakeNoSense) {
+  for (const char* key : {"moe_intermediate_size", "moe_shared_expert_intermediate_size", "num_experts_per_tok"})
+    expect_refused(mixture_with({{key, nullptr}}), {key, "is missing", "at least 1"});
+  expect_refused(mixture_with({{"n_routed_experts", nullptr}}), {"num_local_experts", "is missing"});
+  expect_refused(mixture_with({{"num_local_experts", 11}}), {"num_local_experts", "11", "same number"});
+  expect_refused(mixture_with({{"num_experts_per_tok", 13}}), {"num_experts_per_tok", "13", "(12)"});
+  expect_refused(mixture_with({{"n_group", 5}}), {"n_group", "divisor of n_routed_experts (12)"});
+  expect_refused(mixture_with({{"n_group", 12}, {"topk_group", 4}}), {"n_group", "two experts a group"});
+  expect_refused(mixture_with({{"n_group", 3}, {"topk_group", 4}}), {"topk_group", "at most n_group"});
+  expect_refused(mixture_with({{"n_group", 6}}), {"num_experts_per_tok", "(2)"});
+  expect_refused(mixture_with({{"routed_scaling_factor", {{"__float__", "Infinity"}}}}),
+                 {"routed_scaling_factor", "finite"});
+}
+
 TEST(NemotronHConfig, RefusesUnsupportedLayers) {
-  expect_refused({{"hybrid_override_pattern", "MEM"}}, {"mixture-of-experts", "not supported yet", "layer 1", "MEM"});
-  expect_refused({{"hybrid_override_pattern", nullptr}, {"layers_block_type", {"mamba", "moe"}}},
-                 {"layers_block_type", "mixture-of-experts", "layer 1"});
   expect_refused({{"hybrid_override_pattern", "MxM"}}, {"'x' at layer 1"});
   expect_refused({{"hybrid_override_pattern", nullptr}, {"layers_block_type", {"mamba", "conv"}}},
                  {"\"conv\" at layer 1"});
@@ -81,7 +154,7 @@ TEST(NemotronHConfig, RefusesUnsupportedLayers) {
 }
 
 TEST(NemotronHConfig, RefusesUnknownKeys) {
-  expect_refused({{"quantization_config", {{"bits", 4}}}}, {"unknown key \"quantization_config\"", "{\"bits\":4}"});
+  expect_refused({{"attention_sinks", {{"tokens", 4}}}}, {"unknown key \"attention_sinks\"", "{\"tokens\":4}"});
 }
 
 TEST(NemotronHConfig, RefusesMissingAndBadValues) {

@@ -33,6 +33,15 @@ class NemotronH(parity.ParityTest):
     def test_tied_head_behind_the_other_prefix_in_float16(self):
         self.check(CASES["tied"])
 
+    def test_mixture_of_experts(self):
+        self.check(CASES["mixture"])
+
+    def test_expert_groups_in_the_old_spelling(self):
+        self.check(CASES["expert_groups"])
+
+    def test_latent_experts_stacked(self):
+        self.check(CASES["latent_experts"])
+
     def test_the_dt_floors_differ(self):
         """Else `--dt-floor` could do nothing and the tests above would not tell."""
         reference, ids = self.save(CASES["tied"])

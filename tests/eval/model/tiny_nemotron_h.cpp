@@ -53,6 +53,34 @@ TinyNemotronH::TinyNemotronH() {
   add("lm_head.weight", {vocab, hidden}, 0, spread(hidden));
 }
 
+void TinyNemotronH::add_mixture() {
+  constexpr std::int64_t experts = 6, inner_size = 26, latent = 20, shared = 36;
+  config["hybrid_override_pattern"] = config["hybrid_override_pattern"].get<std::string>() + "E";
+  config.update({{"n_routed_experts", experts},
+                 {"num_experts_per_tok", 2},
+                 {"moe_intermediate_size", inner_size},
+                 {"moe_latent_size", latent},
+                 {"moe_shared_expert_intermediate_size", shared},
+                 {"routed_scaling_factor", 2.5}});
+  const std::string layer = "backbone.layers.5", name = layer + ".mixer.";
+  add(layer + ".norm.weight", {hidden}, 1, 0.2F);
+  add(name + "gate.weight", {experts, hidden}, 0, spread(hidden));
+  add(name + "gate.e_score_correction_bias", {experts}, 0, 0.2F);
+  for (std::int64_t i = 0; i < experts; ++i) {
+    const std::string expert = name + "experts." + std::to_string(i);
+    add(expert + ".up_proj.weight", {inner_size, latent}, 0, spread(latent));
+    add(expert + ".down_proj.weight", {latent, inner_size}, 0, spread(inner_size));
+  }
+  const auto add_linear = [&](const std::string& linear, std::int64_t out, std::int64_t in) {
+    add(name + linear + ".weight", {out, in}, 0, spread(in));
+    add(name + linear + ".bias", {out}, 0, 0.2F);
+  };
+  add_linear("fc1_latent_proj", latent, hidden);
+  add_linear("fc2_latent_proj", hidden, latent);
+  add_linear("shared_experts.up_proj", shared, hidden);
+  add_linear("shared_experts.down_proj", hidden, shared);
+}
+
 void TinyNemotronH::add_mamba(const std::string& layer) {
   add(layer + ".norm.weight", {hidden}, 1, 0.2F);
   const std::string name = layer + ".mixer.";

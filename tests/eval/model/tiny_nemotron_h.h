@@ -13,6 +13,7 @@ namespace replayeval::testing {
 class TinyNemotronH {
  public:
   TinyNemotronH();
+  void add_mixture();  // a sixth layer: 6 latent experts, 2 a token, and a shared one
 
   nlohmann::json config;
   Tensors tensors;

@@ -1,0 +1,27 @@
+// Keys of config.json that many architectures share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "eval/model/architecture.h"
+#include "eval/model/config_reader.h"
+
+namespace replayeval {
+
+// Marks as ignored what changes nothing in a forward pass: bookkeeping, initialisation, training, generation, and what
+// outputs are asked for.
+void ignore_common_keys(ConfigReader& reader);
+
+// Throw CheckpointError on an infinite number, and on an epsilon outside 0 to 1.
+double read_finite(ConfigReader& reader, const std::string& key, double fallback);
+double read_norm_eps(ConfigReader& reader, const std::string& key, double fallback);
+
+// num_attention_heads, and num_key_value_heads (as many if missing). Throws CheckpointError unless the former is a
+// multiple of the latter.
+void read_attention_heads(ConfigReader& reader, Architecture& architecture);
+
+// Those and head_dim, hidden_size / num_attention_heads if missing.
+void read_attention_sizes(ConfigReader& reader, Architecture& architecture);
+
+}  // namespace replayeval

@@ -1,0 +1,54 @@
+#include "eval/model/layer_list.h"
+
+#include <algorithm>
+#include <map>
+
+namespace replayeval {
+
+std::vector<LayerKind> read_layer_names(ConfigReader& reader, const std::string& key,
+                                        const std::vector<LayerKind>& allowed) {
+  static const std::map<std::string, LayerKind> kinds = {{"linear_attention", LayerKind::mamba2},
+                                                         {"mamba", LayerKind::mamba2},
+                                                         {"mamba2", LayerKind::mamba2},
+                                                         {"full_attention", LayerKind::attention},
+                                                         {"attention", LayerKind::attention},
+                                                         {"mlp", LayerKind::mlp},
+                                                         {"moe", LayerKind::moe}};
+  std::vector<LayerKind> layers;
+  for (const std::string& name : reader.words(key)) {
+    const auto found = kinds.find(name);
+    if (found == kinds.end() || std::find(allowed.begin(), allowed.end(), found->second) == allowed.end()) {
+      std::string names;
+      for (const auto& [word, kind] : kinds)
+        if (std::find(allowed.begin(), allowed.end(), kind) != allowed.end())
+          names += (names.empty() ? "" : ", ") + word;
+      reader.fail(key, "only " + names + "; found \"" + name + "\" at layer " + std::to_string(layers.size()));
+    }
+    layers.push_back(found->second);
+  }
+  return layers;
+}
+
+std::vector<LayerKind> read_layer_count(ConfigReader& reader, LayerKind kind) {
+  constexpr std::int64_t most = 10000;  // a bad file shall not ask for all memory
+  const std::int64_t count = reader.positive("num_hidden_layers");
+  if (count > most) reader.fail("num_hidden_layers", "at most " + std::to_string(most));
+  return std::vector<LayerKind>(static_cast<std::size_t>(count), kind);
+}
+
+std::vector<LayerKind> read_mixer_list(ConfigReader& reader, LayerKind otherwise) {
+  std::vector<LayerKind> layers;
+  for (const std::string key : {"layer_types", "layers_block_type"}) {
+    if (!reader.has(key)) continue;
+    const std::vector<LayerKind> found = read_layer_names(reader, key, {LayerKind::mamba2, LayerKind::attention});
+    if (!layers.empty() && found != layers) reader.fail(key, "the same layers as layer_types gives");
+    layers = found;
+  }
+  if (layers.empty()) return read_layer_count(reader, otherwise);
+  const auto count = static_cast<std::int64_t>(layers.size());
+  if (reader.positive("num_hidden_layers", count) != count)
+    reader.fail("num_hidden_layers", "as many as there are layer types (" + std::to_string(count) + ")");
+  return layers;
+}
+
+}  // namespace replayeval

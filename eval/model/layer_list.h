@@ -1,0 +1,24 @@
+// Which layer does what: the lists of layer kinds in config.json.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "eval/model/architecture.h"
+#include "eval/model/config_reader.h"
+
+namespace replayeval {
+
+// The kinds under `key`, a list of names: those of transformers 5 (linear_attention, full_attention) or the older ones
+// (mamba, mamba2, attention), and mlp and moe; only kinds in `allowed`. Throws CheckpointError naming the layer.
+std::vector<LayerKind> read_layer_names(ConfigReader& reader, const std::string& key,
+                                        const std::vector<LayerKind>& allowed);
+
+// num_hidden_layers layers of one kind. Throws CheckpointError on more than 10,000.
+std::vector<LayerKind> read_layer_count(ConfigReader& reader, LayerKind kind);
+
+// Of models whose layers are a mixer each, Mamba-2 or attention: layer_types or layers_block_type, or num_hidden_layers
+// layers of kind `otherwise`. Throws CheckpointError where the keys disagree.
+std::vector<LayerKind> read_mixer_list(ConfigReader& reader, LayerKind otherwise);
+
+}  // namespace replayeval

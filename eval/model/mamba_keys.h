@@ -1,0 +1,48 @@
+// The keys of Mamba-2 mixers in config.json.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "eval/model/config_reader.h"
+#include "eval/model/hybrid_builder.h"
+#include "kernels/mamba2/mamba2.h"
+
+namespace replayeval {
+
+struct TimeStepLimit {
+  double min = 0.0, max = 0.0;  // of softplus(dt + dt_bias); max may be infinite
+};
+
+// [min, max] under `key`; (0, infinity) if it is missing. Throws CheckpointError unless 0 <= min <= max.
+TimeStepLimit read_time_step_limit(ConfigReader& reader, const std::string& key);
+
+// Names of the sizes of a mixer, as they stand in config.json.
+struct MambaSizeKeys {
+  std::string num_heads, num_groups, head_dim, state_size, conv_kernel;
+};
+
+// Throws CheckpointError naming the key of the first size that the kernels do not have: head_dim a multiple of 8 up to
+// 128, state_size a multiple of 8 up to 256, groups that divide the heads, a convolution of 2 to 8 taps.
+void check_mamba_sizes(const ConfigReader& reader, const MambaSizeKeys& keys, const mamba2::Shape& shape,
+                       std::int64_t conv_kernel);
+
+struct MambaKeys {
+  mamba2::Shape shape;
+  std::int64_t conv_kernel = 4;
+  bool conv_bias = true, proj_bias = false;
+  TimeStepLimit time_step;
+};
+
+// The spelling that bamba, granitemoehybrid and falcon_h1 share: mamba_n_heads, mamba_d_head (a number or "auto"),
+// mamba_n_groups, mamba_d_state, mamba_d_conv, mamba_expand, mamba_conv_bias, mamba_proj_bias, time_step_limit. Throws
+// CheckpointError also where heads * head_dim is not mamba_expand * hidden_size.
+MambaKeys read_mamba_keys(ConfigReader& reader, std::int64_t hidden_size);
+
+// Accounts for those keys in a model without Mamba-2 layers.
+void ignore_mamba_keys(ConfigReader& reader);
+
+// A mixer of these keys whose gated norm goes over the whole width, whatever the groups; `norm_eps` is the norm's.
+MambaForm whole_width_form(const MambaKeys& keys, double norm_eps);
+
+}  // namespace replayeval
