@@ -1,5 +1,5 @@
-"""Small random nemotron_h models: sizes are odd on purpose (hidden 72, 88: no multiples of 32), groups are many and few, and
-every switch has both positions."""
+"""Small random nemotron_h models: sizes are odd on purpose (hidden 72, 88: no multiples of 32), groups are many and few,
+and every switch has both positions."""
 
 import re
 

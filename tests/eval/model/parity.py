@@ -12,8 +12,12 @@ An architecture's test file fills in a `ParityTest`:
 and of a replay arm with the one-call logits of transformers' model as loaded from that folder. Then it perturbs stored
 tensors one by one, by independent factors from 0.9 to 1.1 for each element (an expert's part of a fused tensor counts as
 one), and requires that the comparison fails: eight tensors a case, all of them with REPLAYEVAL_FULL_SWEEP=1.
+
+`check_bfloat16` compares in bfloat16, where no two implementations agree: ours may be as far from the float32 logits as
+transformers in bfloat16 is, and a half more. REPLAYEVAL_DEVICE=cuda runs ours on the GPU, in all comparisons.
 """
 
+import copy
 import dataclasses
 import json
 import os
@@ -36,6 +40,8 @@ transformers.utils.logging.disable_progress_bar()
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("REPLAYEVAL", str(ROOT / "build/release/bin/replayeval"))
 FULL_SWEEP = os.environ.get("REPLAYEVAL_FULL_SWEEP") == "1"
+DEVICE = ("--device", os.environ.get("REPLAYEVAL_DEVICE", "cpu"))
+FLOAT32 = ("--compute-dtype", "float32")
 TOLERANCE = 2e-4  # of the logit range
 TOKENS = 45       # almost three chunks of transformers' path (chunk_size=16), almost seven rings of ours
 ARMS = {
@@ -155,6 +161,17 @@ def reference_logits(model, ids):
         return model(torch.tensor([ids]), use_cache=False).logits[0].float().numpy()
 
 
+def bfloat16_twin(model):
+    """The model in bfloat16, with rotary frequencies in float32 as a model loaded in bfloat16 has them."""
+    twin = copy.deepcopy(model).to(torch.bfloat16)
+    twin.set_experts_implementation("eager")  # the grouped product may fail in bfloat16 on the CPU
+    exact = dict(model.named_buffers())
+    for name, buffer in twin.named_buffers():
+        if name.endswith("inv_freq"):
+            buffer.data = exact[name].clone()
+    return twin
+
+
 def random_ids(vocab_size, tokens, seed=1):
     return random.Random(seed).choices(range(vocab_size), k=tokens)
 
@@ -169,7 +186,7 @@ def replayeval_logits(folders, ids, *options):
         ids_file = pathlib.Path(scratch) / "ids.json"
         write_ids(ids_file, ids)
         outs = [pathlib.Path(scratch) / f"{i}.npy" for i in range(len(folders))]
-        command = [PROGRAM, "logits", *map(str, folders), "--ids", str(ids_file), *options]
+        command = [PROGRAM, "logits", *map(str, folders), "--ids", str(ids_file), *DEVICE, *options]
         for out in outs:
             command += ["--out", str(out)]
         done = subprocess.run(command, capture_output=True, text=True)
@@ -243,9 +260,25 @@ class ParityTest(unittest.TestCase):
         spread = float(theirs.max() - theirs.min())
         self.assertTrue(1.0 < spread < 1000.0 and theirs.std() > spread / 40, (spread, theirs.std()))
         for arm, options in ARMS.items():
-            ours = replayeval_logits([self.folder], ids, *case.options, *options)[0]
+            ours = replayeval_logits([self.folder], ids, *FLOAT32, *case.options, *options)[0]
             self.assert_parity(ours, theirs, f"{self._testMethodName}, {arm}")
         self.check_every_tensor_matters(case, ids, theirs)
+
+    def check_bfloat16(self, case):
+        reference, ids = self.save(case)
+        exact = reference_logits(reference, ids)
+        spread = exact.max() - exact.min()
+
+        def error(logits):
+            return float(np.sqrt(np.mean((logits - exact) ** 2)) / spread)
+
+        theirs = error(reference_logits(bfloat16_twin(reference), ids))
+        for arm, options in ARMS.items():
+            ours = error(replayeval_logits([self.folder], ids, *case.options, "--compute-dtype", "bfloat16", *options)[0])
+            print(f"{self._testMethodName}, {arm}: RMS difference from float32 {ours:.2e} of the logit range, "
+                  f"transformers' {theirs:.2e}", file=sys.stderr)
+            self.assertLessEqual(ours, 1.5 * theirs, arm)
+            self.assertGreater(ours, 0.02 * theirs, f"{arm}: that close, it cannot have been bfloat16")
 
     def perturbations(self):
         """All that can be perturbed, the sampled ones first: one of each kind (whatever the layer) before a second one."""
@@ -273,7 +306,7 @@ class ParityTest(unittest.TestCase):
         for i, (folder, trial) in enumerate(zip(folders, trials)):
             write_perturbed(self.folder, folder, trial, seed=i)
         moved = {}
-        for trial, ours in zip(trials, replayeval_logits(folders, ids, *case.options)):
+        for trial, ours in zip(trials, replayeval_logits(folders, ids, *FLOAT32, *case.options)):
             key = trial.name, trial.expert
             moved[key] = max(moved.get(key, 0.0), relative_difference(ours, theirs))
         unnoticed = {key: difference for key, difference in moved.items() if not difference > TOLERANCE}

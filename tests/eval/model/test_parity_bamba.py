@@ -58,6 +58,9 @@ class Bamba(parity.ParityTest):
         self.check(parity.Case(dict(attn_layer_indices=None, num_hidden_layers=2, mamba_n_heads=3, mamba_n_groups=3,
                                     mamba_d_head=48), dtype="mixed", shards=2))
 
+    def test_bfloat16(self):
+        self.check_bfloat16(parity.Case({}, dtype="bfloat16"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -77,6 +77,9 @@ class GraniteMoeHybrid(parity.ParityTest):
     def test_attention_only(self):
         self.check(case("**", num_local_experts=4, num_experts_per_tok=4))
 
+    def test_bfloat16_mixture(self):
+        self.check_bfloat16(case("M*MM", dtype="bfloat16"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -42,6 +42,12 @@ class NemotronH(parity.ParityTest):
     def test_latent_experts_stacked(self):
         self.check(CASES["latent_experts"])
 
+    def test_bfloat16(self):
+        self.check_bfloat16(CASES["groups"])
+
+    def test_bfloat16_mixture(self):
+        self.check_bfloat16(CASES["latent_experts"])
+
     def test_the_dt_floors_differ(self):
         """Else `--dt-floor` could do nothing and the tests above would not tell."""
         reference, ids = self.save(CASES["tied"])
