@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU: the kernels' own check, every test case named Cuda, and the demo's config on the device.
+# Everything that needs a GPU: the kernels' own check, every test case named Cuda, every architecture's logits against
+# transformers' (float32 and bfloat16), and the demo's config on the device.
 #
 #   scripts/gpu_check.sh [BUILD_DIR]
 #
@@ -46,6 +47,14 @@ other_tests() {
 }
 
 # shellcheck disable=SC2317
+parity() {
+  local python=python3
+  if [[ -x .venv/bin/python ]]; then python=.venv/bin/python; fi
+  REPLAYEVAL=$(realpath "$build_dir")/bin/replayeval REPLAYEVAL_DEVICE=cuda \
+    "$python" scripts/run_python_tests.py "$out/parity.json" tests/eval/model/test_parity_*.py
+}
+
+# shellcheck disable=SC2317
 demo_on_device() {
   "$build_dir/bin/replayeval" run configs/demo.yaml --device cuda --output "$out/demo" --overwrite
 }
@@ -56,6 +65,7 @@ run_part() {  # NAME FUNCTION
 }
 run_part kernels kernel_check
 run_part tests other_tests
+run_part parity parity
 run_part demo demo_on_device
 print_stage_times
 if ((${#failed[@]})); then
