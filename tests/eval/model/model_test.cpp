@@ -225,7 +225,7 @@ TEST_P(ModelTest, DtFloorIsWhatWasAskedFor) {
 REPLAYEVAL_ON_EACH_DEVICE(ModelTest);
 
 TEST(Model, CudaIsRefusedWhereThereIsNone) {
-  if (built_with_cuda() && at::globalContext().hasCUDA()) GTEST_SKIP() << "there is a GPU";
+  if (built_with_cuda() && at::Context::hasCUDA()) GTEST_SKIP() << "there is a GPU";
   testing::expect_error<std::runtime_error>(
       [] {
         load_model(TinyNemotronH().open(), {DeviceKind::cuda, Dtype::float32});

@@ -24,7 +24,7 @@ class TinyNemotronH {
 
  private:
   void add(const std::string& name, std::vector<std::int64_t> shape, float mean, float deviation);
-  void add_mamba(const std::string& name);
+  void add_mamba(const std::string& layer);
 
   TemporaryFolder folder_;
   std::uint32_t seed_ = 1;
