@@ -41,6 +41,7 @@ struct Tile {
   static constexpr int kLanes = kRowLanes;
   static constexpr int kVectors = kRowVectors;
   static constexpr int kRows = kLaneRows;
+  static constexpr bool kIsWhole = kWhole;
   static constexpr int kMaxStateSize = 4 * kLanes * kVectors;
   static constexpr int kWarpRows = kRows * (32 / kLanes);
 
@@ -131,12 +132,33 @@ struct Tile {
     }
   }
 
+  // Column c times by[c]; `by` in shared memory.
+  __device__ __forceinline__ void multiply_columns(const float* by) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      if (!holds(v)) continue;
+      const float4 b = *reinterpret_cast<const float4*>(by + column_of(v));
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        s[r][v][0] = b.x * s[r][v][0];
+        s[r][v][1] = b.y * s[r][v][1];
+        s[r][v][2] = b.z * s[r][v][2];
+        s[r][v][3] = b.w * s[r][v][3];
+      }
+    }
+  }
+
   // S += (weight x) B^T; x points at this thread's first row, B at column 0, both in shared memory.
   __device__ __forceinline__ void add_outer(float weight, const float* x, const float* B) {
     if (!active) return;
     float factor[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) factor[r] = weight * x[r];
+    add_outer(factor, B);
+  }
+
+  // S += factor B^T with this thread's rows of the factor.
+  __device__ __forceinline__ void add_outer(const float (&factor)[kRows], const float* B) {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       if (!holds(v)) continue;
@@ -178,6 +200,14 @@ struct Tile {
       }
     }
     return fold<kLanes>(sum);
+  }
+
+  // What dot() left in the lanes of a row's group, one value a row, in every lane of the group. All lanes of the warp
+  // take part.
+  __device__ static __forceinline__ void spread(float own, float (&to)[kRows]) {
+    const int first = static_cast<int>(threadIdx.x) % 32 / kLanes * kLanes;
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) to[r] = __shfl_sync(0xFFFFFFFFU, own, first + r * (kLanes / kRows));
   }
 
   // The row within block_row.. whose sum dot() leaves in this lane, and whether this lane is the one to write it.
@@ -245,6 +275,25 @@ __device__ __forceinline__ float dot_two_rows(const float (&C)[T::kVectors][4], 
     }
   }
   return fold<T::kLanes>(sum);
+}
+
+// to[j] = rows_j · x for j < count, in the tile's order of sums; rows [count, state_size], x and to in shared memory.
+// `to` has room for one value more.
+template <class T>
+__device__ __forceinline__ void shared_dots(const float* rows, const float* x, int count, int state_size, float* to) {
+  float at[T::kVectors][4];
+#pragma unroll
+  for (int v = 0; v < T::kVectors; ++v) {
+    if (T::column_of(v) < state_size) load4<Dtype::float32>(x, T::column_of(v), at[v]);
+  }
+  const auto warps = static_cast<int>(blockDim.x) / 32;
+  for (int j = static_cast<int>(threadIdx.x) / 32 * 2; j < count; j += 2 * warps) {
+    const float dot = dot_two_rows<T>(at, state_size, [&](int row, int v, float(&values)[4]) {
+      const int entry = min(j + row, count - 1);  // the row past the end is not used
+      load4<Dtype::float32>(rows, entry * state_size + T::column_of(v), values);
+    });
+    if (threadIdx.x % 16 == 0) to[j + static_cast<int>(threadIdx.x) % 32 / 16] = dot;
+  }
 }
 
 }  // namespace replayeval::cuda

@@ -11,6 +11,8 @@ bench=$build/bin/replayeval_kernel_bench
 # A part with every kernel in it, both modes, mixed ring positions and padded rows, and few enough launches.
 sanitized='Cuda/Mamba2Bits.BufferOfOne*:Cuda/Mamba2Bits.RowsAtMixed*:Cuda/Mamba2Bits.Reconstruct*'
 sanitized+=':Cuda/Mamba2Bits.LargeBatches*'
+sanitized+=':Cuda/DeltaRuleBits.BufferOfOne*:Cuda/DeltaRuleBits.RowsAtMixed*:Cuda/DeltaRuleBits.Reconstruct*'
+sanitized+=':Cuda/DeltaRuleStorage.TheRing*'
 sanitized+=':Cuda/Mamba2Storage.TheRing*:Cuda/CausalConv.Blocks*:Cuda/GatedNorm.ARow*'
 failed=()
 
@@ -45,6 +47,10 @@ else
 fi
 step bench "$bench" --device cuda --json "$out/kernel-bench.json"
 cat "$out/bench.log"
+for family in gated_delta kda; do
+  step "bench-$family" "$bench" --device cuda --family "$family" --json "$out/kernel-bench-$family.json"
+  cat "$out/bench-$family.log"
+done
 if ((${#failed[@]} > 0)); then
   echo "kernel checks FAILED: ${failed[*]}"
   exit 1

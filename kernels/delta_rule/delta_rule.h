@@ -42,6 +42,8 @@ struct Shape {
   std::int64_t value_dim = 0;
 };
 
+inline constexpr float kNormEps = 1e-6F;  // added to the sum of squares, inside the root
+
 // Decays of a value head: what "gate_dim" stands for below.
 constexpr std::int64_t gate_dim(Family family, const Shape& shape) { return family == Family::kda ? shape.key_dim : 1; }
 

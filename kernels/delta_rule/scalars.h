@@ -8,8 +8,6 @@
 
 namespace replayeval::delta_rule {
 
-inline constexpr float kNormEps = 1e-6F;  // added to the sum of squares, inside the root
-
 inline float sigmoid(float value) { return 1.0F / (1.0F + std::exp(-value)); }
 
 // softplus(v) = v above 20, as published implementations do; a NaN stays one.

@@ -47,24 +47,6 @@ __device__ __forceinline__ void put(const ReplayArguments& a, const BlockHead& h
   if (TokenOperands::has_dt()) to.dt[position] = operands.dt(a.parameters, h.head);  // every lane, the same value
 }
 
-// B_j · C of the first `count` entries.
-template <class T>
-__device__ __forceinline__ void shared_dots(const SharedRing& ring, int count, int state_size) {
-  float C[T::kVectors][4];
-#pragma unroll
-  for (int v = 0; v < T::kVectors; ++v) {
-    if (T::column_of(v) < state_size) load4<Dtype::float32>(ring.C, T::column_of(v), C[v]);
-  }
-  const auto warps = static_cast<int>(blockDim.x) / 32;
-  for (int j = static_cast<int>(threadIdx.x) / 32 * 2; j < count; j += 2 * warps) {
-    const float dot = dot_two_rows<T>(C, state_size, [&](int row, int v, float(&to)[4]) {
-      const int entry = min(j + row, count - 1);  // the row past the end is not used
-      load4<Dtype::float32>(ring.B, entry * state_size + T::column_of(v), to);
-    });
-    if (threadIdx.x % 16 == 0) ring.dots[j + static_cast<int>(threadIdx.x) % 32 / 16] = dot;
-  }
-}
-
 // S_w C by the state route. On a flush the tile becomes S_w, rounded; otherwise it stays the checkpoint, unless
 // kInPlace says that nobody reads it again.
 template <class T, Dtype kState, bool kInPlace>
@@ -104,7 +86,7 @@ __device__ __forceinline__ void replay_token(const ReplayArguments& a, const Blo
   const bool by_state = flush || a.form.route == Route::state_and_output;
   ring_weights(by_state ? a.form.flush : Flush::summed, decay_rate(a.parameters.A_log[h.head]), ring.dt, count,
                ring.weight, ring.scale, static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
-  if (!by_state) shared_dots<T>(ring, count, tile.state_size());
+  if (!by_state) shared_dots<T>(ring.B, ring.C, count, tile.state_size(), ring.dots);
   __syncthreads();
   float y;
   if (by_state) {

@@ -1,0 +1,96 @@
+#include "kernels/bench/decode_case.h"
+
+#include "kernels/storage_scalar.h"
+
+#include <algorithm>
+#include <random>
+
+namespace replayeval::bench {
+namespace {
+
+constexpr std::size_t kRotatedBytes = 600'000'000;  // ten times the L2 cache of the largest GPU here
+constexpr std::size_t kPatternFloats = std::size_t{1} << 22;
+
+// One pattern of random values, repeated; every buffer begins with it.
+const std::vector<std::byte>& pattern(Dtype dtype) {
+  static std::vector<std::byte> patterns[3];
+  std::vector<std::byte>& values = patterns[static_cast<std::size_t>(dtype)];
+  if (!values.empty()) return values;
+  std::mt19937 random(1);
+  std::normal_distribution<float> standard;
+  values.resize(kPatternFloats * dtype_size(dtype));
+  for (std::size_t i = 0; i < kPatternFloats; ++i)
+    storage::store(values.data(), i, standard(random), {dtype, Overflow::infinity});
+  return values;
+}
+
+}  // namespace
+
+DecodeCase::DecodeCase(BenchDevice& device, const ReplayOptions& options, std::int64_t batch, Dtype state,
+                       std::int64_t state_elements)
+    : device_(device),
+      options_(options),
+      block_{batch, 1, nullptr},
+      state_dtype_(state),
+      state_elements_(state_elements) {
+  const std::size_t bytes = bytes_of(state_elements, state);
+  const std::size_t copies = std::max<std::size_t>(1, (kRotatedBytes + bytes - 1) / bytes);
+  for (std::size_t i = 0; i < copies; ++i) states_.push_back(normal(state_elements, state));
+  for (std::int64_t position = 0; position < options.buffer_len; ++position) {
+    const std::vector<std::int32_t> values(static_cast<std::size_t>(batch), static_cast<std::int32_t>(position));
+    auto* memory = static_cast<std::int32_t*>(device.allocate(values.size() * sizeof(std::int32_t)));
+    device.upload(memory, values.data(), values.size() * sizeof(std::int32_t));
+    cursors_.push_back(memory);
+  }
+}
+
+State DecodeCase::state(std::size_t copy) const {
+  return {states_[copy], {state_dtype_, Overflow::infinity}, block_.batch, nullptr};
+}
+
+void DecodeCase::exact_steps() {
+  for (std::size_t i = 0; i < copies(); ++i) exact_step(state(i));
+}
+
+void DecodeCase::replay_steps(std::int64_t position) {
+  for (std::size_t i = 0; i < copies(); ++i) replay_step(state(i), i, cursors_[static_cast<std::size_t>(position)]);
+}
+
+double DecodeCase::replay_bytes() const {
+  const auto L = static_cast<double>(options_.buffer_len);
+  return state_bytes() * (1.0 + 1.0 / L) + entry_bytes() * ((L - 1.0) / 2.0 + (L - 1.0) / L) + token_bytes();
+}
+
+std::size_t DecodeCase::bytes_of(std::int64_t per_row, Dtype dtype) const {
+  return static_cast<std::size_t>(block_.batch * per_row) * dtype_size(dtype);
+}
+
+void* DecodeCase::normal(std::int64_t per_row, Dtype dtype) {
+  const std::size_t bytes = bytes_of(per_row, dtype);
+  auto* memory = static_cast<std::byte*>(device_.allocate(bytes));
+  const std::vector<std::byte>& values = pattern(dtype);
+  std::size_t filled = std::min(bytes, values.size());
+  device_.upload(memory, values.data(), filled);
+  while (filled < bytes) {
+    const std::size_t more = std::min(filled, bytes - filled);
+    device_.copy(memory + filled, memory, more);
+    filled += more;
+  }
+  return memory;
+}
+
+float* DecodeCase::zeros(std::int64_t per_row) {
+  return static_cast<float*>(device_.allocate(bytes_of(per_row, Dtype::float32)));
+}
+
+float* DecodeCase::uniform(std::int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> distribution(-1.0F, 1.0F);
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = distribution(random);
+  auto* memory = static_cast<float*>(device_.allocate(values.size() * sizeof(float)));
+  device_.upload(memory, values.data(), values.size() * sizeof(float));
+  return memory;
+}
+
+}  // namespace replayeval::bench

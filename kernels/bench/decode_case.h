@@ -1,0 +1,67 @@
+// One row of the bench's table: a layer's caches and one token for every sequence of a batch. State and ring buffers
+// are rotated so that no step finds its state in a cache.
+#pragma once
+
+#include "kernels/bench/bench_device.h"
+#include "kernels/decode.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace replayeval::bench {
+
+// What the rows of a table share, whatever the family.
+struct ReplayOptions {
+  std::int64_t buffer_len = 16;
+  Route route = Route::output_only;
+  Flush flush = Flush::summed;
+  Dtype ring = Dtype::bfloat16;
+};
+
+class DecodeCase {
+ public:
+  virtual ~DecodeCase() = default;
+
+  // One step of every copy of the caches, at a ring position for replay.
+  void exact_steps();
+  void replay_steps(std::int64_t position);
+  std::size_t copies() const { return states_.size(); }
+
+  // Bytes of state, ring, inputs and output that a step has to move; replay's over a ring cycle: L steps read the state
+  // L times and write it once, read 0 + 1 + … + (L - 1) entries and write L - 1.
+  double exact_bytes() const { return 2.0 * state_bytes() + token_bytes(); }
+  double replay_bytes() const;
+
+ protected:
+  // state_elements: of one sequence.
+  DecodeCase(BenchDevice& device, const ReplayOptions& options, std::int64_t batch, Dtype state,
+             std::int64_t state_elements);
+
+  virtual void exact_step(const State& state) = 0;
+  virtual void replay_step(const State& state, std::size_t copy, const std::int32_t* cursor) = 0;
+  virtual double token_bytes() const = 0;  // inputs and output of all sequences
+  virtual double entry_bytes() const = 0;  // a ring entry of all sequences
+
+  std::size_t bytes_of(std::int64_t per_row, Dtype dtype) const;
+  // Memory on the device for `per_row` elements a sequence, filled with a normal distribution's values.
+  void* normal(std::int64_t per_row, Dtype dtype);
+  float* zeros(std::int64_t per_row);
+  // The same `count` parameters between -1 and 1 at every call with the same seed.
+  float* uniform(std::int64_t count, unsigned seed);
+
+  BenchDevice& device_;
+  ReplayOptions options_;
+  DecodeBlock block_;
+
+ private:
+  double state_bytes() const { return static_cast<double>(bytes_of(state_elements_, state_dtype_)); }
+  State state(std::size_t copy) const;
+
+  Dtype state_dtype_;
+  std::int64_t state_elements_;
+  std::vector<void*> states_;
+  std::vector<std::int32_t*> cursors_;  // one array a ring position
+};
+
+}  // namespace replayeval::bench

@@ -1,0 +1,191 @@
+// replayeval_kernel_bench: time of one decode step of a layer, exact against replay, replay over whole ring cycles with
+// their flush.
+#include "kernels/bench/bench_device.h"
+#include "kernels/bench/delta_rule_case.h"
+#include "kernels/bench/mamba2_case.h"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <fstream>
+#include <iostream>
+#include <vector>
+
+namespace replayeval::bench {
+namespace {
+
+struct Options {
+  std::string device = "cuda";
+  std::string family = "mamba2";
+  std::string json;
+  std::vector<std::int64_t> batches = {1, 8, 32, 128, 256, 512};
+  std::vector<std::string> states;  // by default the family's usual ones
+  std::string ring = "bfloat16";
+  std::string ring_form;  // the family's published one by default
+  std::string route = "output_only";
+  std::string flush = "summed";
+  mamba2::Shape mamba2{128, 8, 64, 128};
+  delta_rule::Shape delta{16, 32, 128, 128};
+  std::int64_t buffer_len = 16;
+  int repeats = 10;
+};
+
+struct Row {
+  std::int64_t batch = 0;
+  Dtype state = Dtype::float32;
+  Timing exact, replay;  // microseconds a step
+  double exact_bytes = 0.0, replay_bytes = 0.0;
+};
+
+std::unique_ptr<DecodeCase> make_case(BenchDevice& device, const Options& o, std::int64_t batch, Dtype state) {
+  const ReplayOptions replay{o.buffer_len, o.route == "output_only" ? Route::output_only : Route::state_and_output,
+                             o.flush == "summed" ? Flush::summed : Flush::sequential, parse_dtype(o.ring).value()};
+  if (o.family == "mamba2") return make_mamba2_case(device, replay, o.mamba2, batch, state);
+  const auto family = o.family == "kda" ? delta_rule::Family::kda : delta_rule::Family::gated_delta;
+  const auto form = o.ring_form == "inputs" ? delta_rule::RingForm::inputs : delta_rule::RingForm::deltas;
+  return make_delta_rule_case(device, replay, family, form, o.delta, batch, state);
+}
+
+Row time_case(BenchDevice& device, const Options& options, std::int64_t batch, Dtype state) {
+  const std::unique_ptr<DecodeCase> decode = make_case(device, options, batch, state);
+  const auto per_step = [](Timing t, double steps) { return Timing{t.median / steps, t.min / steps, t.max / steps}; };
+  const auto copies = static_cast<double>(decode->copies());
+  Row row{batch, state, {}, {}, decode->exact_bytes(), decode->replay_bytes()};
+  row.exact = per_step(device.time([&] { decode->exact_steps(); }, options.repeats), copies);
+  const auto ring_cycle = [&] {
+    for (std::int64_t position = 0; position < options.buffer_len; ++position) decode->replay_steps(position);
+  };
+  row.replay = per_step(device.time(ring_cycle, options.repeats), copies * static_cast<double>(options.buffer_len));
+  return row;
+}
+
+std::string span(const Timing& t) { return fmt::format("{:9.2f} [{:.2f}, {:.2f}]", t.median, t.min, t.max); }
+
+void print(const Row& row, double bandwidth) {
+  const auto rate = [&](double bytes, const Timing& t) {
+    const double per_second = bytes / t.median * 1e6;
+    return fmt::format("{:6.3f} {:3.0f}%", per_second / 1e12, 100.0 * per_second / bandwidth);
+  };
+  std::cout << fmt::format("{:5} {:9} {:30} {:>11}  {:30} {:>11} {:6.2f}x\n", row.batch, dtype_name(row.state),
+                           span(row.exact), rate(row.exact_bytes, row.exact), span(row.replay),
+                           rate(row.replay_bytes, row.replay), row.exact.median / row.replay.median)
+            << std::flush;
+}
+
+nlohmann::json to_json(const Row& row) {
+  const auto timing = [](const Timing& t, double bytes) {
+    return nlohmann::json{{"microseconds", t.median}, {"min", t.min}, {"max", t.max}, {"bytes", bytes}};
+  };
+  return {{"batch", row.batch},
+          {"state", dtype_name(row.state)},
+          {"exact", timing(row.exact, row.exact_bytes)},
+          {"replay", timing(row.replay, row.replay_bytes)}};
+}
+
+nlohmann::json shape_json(const Options& o) {
+  if (o.family == "mamba2") {
+    return {{"num_heads", o.mamba2.num_heads},
+            {"num_groups", o.mamba2.num_groups},
+            {"head_dim", o.mamba2.head_dim},
+            {"state_size", o.mamba2.state_size},
+            {"ring_form", "inputs"}};
+  }
+  return {{"num_key_heads", o.delta.num_key_heads},
+          {"num_value_heads", o.delta.num_value_heads},
+          {"key_dim", o.delta.key_dim},
+          {"value_dim", o.delta.value_dim},
+          {"ring_form", o.ring_form}};
+}
+
+std::string shape_words(const Options& o) {
+  if (o.family == "mamba2") {
+    return fmt::format("{} heads x {} x {}, {} groups", o.mamba2.num_heads, o.mamba2.head_dim, o.mamba2.state_size,
+                       o.mamba2.num_groups);
+  }
+  return fmt::format("{} value heads x {} x {}, {} key heads, {} ring", o.delta.num_value_heads, o.delta.value_dim,
+                     o.delta.key_dim, o.delta.num_key_heads, o.ring_form);
+}
+
+void write_json(const Options& options, const BenchDevice& device, double bandwidth, const std::vector<Row>& rows) {
+  nlohmann::json result = shape_json(options);
+  result.update({{"device", device.name()},
+                 {"read_bytes_per_second", bandwidth},
+                 {"family", options.family},
+                 {"buffer_len", options.buffer_len},
+                 {"route", options.route},
+                 {"flush", options.flush},
+                 {"ring", options.ring},
+                 {"repeats", options.repeats},
+                 {"rows", nlohmann::json::array()}});
+  for (const Row& row : rows) result["rows"].push_back(to_json(row));
+  std::ofstream file(options.json);
+  file << result.dump(2) << '\n';
+  if (!file.flush()) throw std::runtime_error("cannot write " + options.json);
+}
+
+void set_defaults(Options& options) {
+  const bool mamba2 = options.family == "mamba2";
+  if (options.states.empty()) options.states = {"float32", mamba2 ? "float16" : "bfloat16"};
+  if (options.ring_form.empty()) options.ring_form = mamba2 ? "inputs" : "deltas";
+}
+
+void run(const Options& options) {
+  const std::unique_ptr<BenchDevice> device = options.device == "cpu" ? make_cpu_device() : make_cuda_device();
+  const double bandwidth = device->read_bandwidth();
+  std::cout << fmt::format("{}, plain reads {:.3f} TB/s; {}: {}, L {}, {}, {}, ring {}\n", device->name(),
+                           bandwidth / 1e12, options.family, shape_words(options), options.buffer_len, options.route,
+                           options.flush, options.ring);
+  std::cout << fmt::format("{:>5} {:9} {:30} {:>11}  {:30} {:>11} {:>7}\n", "batch", "state", "exact us [min, max]",
+                           "TB/s share", "replay us [min, max]", "TB/s share", "speedup");
+  std::vector<Row> rows;
+  for (const std::string& name : options.states) {
+    for (const std::int64_t batch : options.batches) {
+      rows.push_back(time_case(*device, options, batch, parse_dtype(name).value()));
+      device->release();
+      print(rows.back(), bandwidth);
+    }
+  }
+  if (!options.json.empty()) write_json(options, *device, bandwidth, rows);
+}
+
+}  // namespace
+}  // namespace replayeval::bench
+
+int main(int argc, char** argv) {
+  replayeval::bench::Options options;
+  CLI::App app("Time of one decode step of a layer, exact against replay, over whole ring cycles");
+  app.add_option("--device", options.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--family", options.family)->check(CLI::IsMember({"mamba2", "gated_delta", "kda"}));
+  app.add_option("--batch", options.batches, "Batch sizes")->check(CLI::PositiveNumber)->delimiter(',');
+  const CLI::IsMember state_types({"float32", "bfloat16", "float16"});
+  app.add_option("--state", options.states, "State storage types")->check(state_types)->delimiter(',');
+  app.add_option("--ring", options.ring, "Ring storage type")->check(CLI::IsMember({"float32", "bfloat16"}));
+  app.add_option("--route", options.route)->check(CLI::IsMember({"output_only", "state_and_output"}));
+  app.add_option("--flush", options.flush)->check(CLI::IsMember({"summed", "sequential"}));
+  app.add_option("--ring-form", options.ring_form, "gated_delta and kda: what the ring keeps")
+      ->check(CLI::IsMember({"deltas", "inputs"}));
+  app.add_option("--heads", options.mamba2.num_heads, "mamba2");
+  app.add_option("--groups", options.mamba2.num_groups, "mamba2");
+  app.add_option("--head-dim", options.mamba2.head_dim, "mamba2");
+  app.add_option("--state-size", options.mamba2.state_size, "mamba2");
+  app.add_option("--key-heads", options.delta.num_key_heads, "gated_delta and kda");
+  app.add_option("--value-heads", options.delta.num_value_heads, "gated_delta and kda");
+  app.add_option("--key-dim", options.delta.key_dim, "gated_delta and kda");
+  app.add_option("--value-dim", options.delta.value_dim, "gated_delta and kda");
+  app.add_option("--buffer-len", options.buffer_len);
+  app.add_option("--repeats", options.repeats, "Timed runs; the median is shown")->check(CLI::PositiveNumber);
+  app.add_option("--json", options.json, "Also write the figures to this file");
+  try {
+    app.parse(argc, argv);
+    replayeval::bench::set_defaults(options);
+    replayeval::bench::run(options);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 3;
+  } catch (const std::exception& error) {
+    std::cerr << "replayeval_kernel_bench: " << error.what() << '\n';
+    return 3;
+  }
+  return 0;
+}
