@@ -1,5 +1,8 @@
 #include "eval/model/layer_list.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 
@@ -14,15 +17,17 @@ std::vector<LayerKind> read_layer_names(ConfigReader& reader, const std::string&
                                                          {"attention", LayerKind::attention},
                                                          {"mlp", LayerKind::mlp},
                                                          {"moe", LayerKind::moe}};
+  const auto contains = [&](LayerKind kind) {
+    return std::find(allowed.begin(), allowed.end(), kind) != allowed.end();
+  };
   std::vector<LayerKind> layers;
   for (const std::string& name : reader.words(key)) {
     const auto found = kinds.find(name);
-    if (found == kinds.end() || std::find(allowed.begin(), allowed.end(), found->second) == allowed.end()) {
-      std::string names;
+    if (found == kinds.end() || !contains(found->second)) {
+      std::vector<std::string> words;
       for (const auto& [word, kind] : kinds)
-        if (std::find(allowed.begin(), allowed.end(), kind) != allowed.end())
-          names += (names.empty() ? "" : ", ") + word;
-      reader.fail(key, "only " + names + "; found \"" + name + "\" at layer " + std::to_string(layers.size()));
+        if (contains(kind)) words.push_back(word);
+      reader.fail(key, fmt::format("only {}; found \"{}\" at layer {}", fmt::join(words, ", "), name, layers.size()));
     }
     layers.push_back(found->second);
   }
