@@ -27,6 +27,7 @@ struct Arguments {
   DeviceKind device = DeviceKind::cpu;
   std::optional<Dtype> compute_dtype, ring_dtype;
   DtFloor dt_floor = DtFloor::published;
+  NormSpan norm_span = NormSpan::published;
   Arm arm;
   std::vector<const CLI::Option*> replay_only;
 };
@@ -129,6 +130,7 @@ void write_logits(const Arguments& arguments, const std::string& folder, const s
   options.device = arguments.device;
   options.compute_dtype = compute_dtype(arguments, checkpoint);
   options.dt_floor = arguments.dt_floor;
+  options.norm_span = arguments.norm_span;
   Arm arm = arguments.arm;
   arm.replay.ring_dtype = arguments.ring_dtype.value_or(options.compute_dtype);
   validate(arm);
@@ -169,6 +171,9 @@ void add_logits_command(CLI::App& app) {
   add_choice<DtFloor, DtFloor>(*command, "--dt-floor", arguments->dt_floor,
                                {{"published", DtFloor::published}, {"transformers", DtFloor::transformers}},
                                "Whose lower bound on the time step (default published)");
+  add_choice<NormSpan, NormSpan>(*command, "--norm-span", arguments->norm_span,
+                                 {{"published", NormSpan::published}, {"transformers", NormSpan::transformers}},
+                                 "Whose span of a gated norm with several groups (default published)");
   add_arm_options(*command, *arguments);
   command->callback([arguments] { run_logits(*arguments); });
 }

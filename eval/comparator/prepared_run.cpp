@@ -14,6 +14,7 @@ PreparedRun prepare_run(const std::filesystem::path& config_file, const std::opt
   options.device = config.device;
   options.compute_dtype = compute_dtype_of(config, stored_dtype(checkpoint));
   options.dt_floor = config.dt_floor;
+  options.norm_span = config.norm_span;
   std::vector<Arm> arms = arms_of(config, options.compute_dtype);
   return {std::move(config), std::move(checkpoint), options, std::move(arms)};
 }

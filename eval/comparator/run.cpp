@@ -76,6 +76,7 @@ json describe_checkpoint(const RunConfig& config, const Checkpoint& checkpoint, 
 json describe_numerics(const ModelOptions& options) {
   return {{"compute_dtype", dtype_name(options.compute_dtype)},
           {"dt_floor", dt_floor_name(options.dt_floor)},
+          {"norm_span", norm_span_name(options.norm_span)},
           {"recurrence_arithmetic", "float32"},
           {"rounding", "nearest even"},
           {"mixer_output_dtype", dtype_name(options.compute_dtype)},

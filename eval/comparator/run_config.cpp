@@ -254,9 +254,11 @@ void parse_numerics(const YamlMap& root, RunConfig& config) {
   if (root.has("compute_dtype"))
     config.compute_dtype = parse_dtype(root.word("compute_dtype", {"auto", "float32", "bfloat16"}));
   if (!root.has("numerics")) return;
-  const YamlMap map(root.require("numerics", "a mapping"), config.file, "numerics", {"dt_floor"});
+  const YamlMap map(root.require("numerics", "a mapping"), config.file, "numerics", {"dt_floor", "norm_span"});
   if (map.has("dt_floor") && map.word("dt_floor", {"published", "transformers"}) == "transformers")
     config.dt_floor = DtFloor::transformers;
+  if (map.has("norm_span") && map.word("norm_span", {"published", "transformers"}) == "transformers")
+    config.norm_span = NormSpan::transformers;
 }
 
 YAML::Node parse_yaml(const std::string& text, const std::filesystem::path& file) {

@@ -15,6 +15,7 @@
 #include "datasets/text_source.h"
 #include "eval/executors/arm.h"
 #include "eval/model/dt_floor.h"
+#include "eval/model/norm_span.h"
 #include "kernels/types.h"
 
 namespace replayeval {
@@ -28,6 +29,7 @@ class ConfigError : public std::runtime_error {
 enum class Prompt : std::uint8_t { decode, prefill };
 enum class ErrorDepth : std::uint8_t { local, propagated, gold };
 std::string_view dt_floor_name(DtFloor floor);
+std::string_view norm_span_name(NormSpan span);
 std::string_view prompt_name(Prompt prompt);
 std::string_view error_depth_name(ErrorDepth depth);
 std::string_view mode_name(Mode mode);
@@ -76,6 +78,7 @@ struct RunConfig {
   DeviceKind device = DeviceKind::cpu;
   std::optional<Dtype> compute_dtype;  // absent: "auto"
   DtFloor dt_floor = DtFloor::published;
+  NormSpan norm_span = NormSpan::published;
   std::string baseline;
   double confidence = 0.95;
   std::int64_t bootstrap_samples = 2000;

@@ -45,6 +45,8 @@ nlohmann::json to_json(const WorkloadConfig& config) {
 
 std::string_view dt_floor_name(DtFloor floor) { return floor == DtFloor::published ? "published" : "transformers"; }
 
+std::string_view norm_span_name(NormSpan span) { return span == NormSpan::published ? "published" : "transformers"; }
+
 std::string_view prompt_name(Prompt prompt) { return prompt == Prompt::decode ? "decode" : "prefill"; }
 
 std::string_view error_depth_name(ErrorDepth depth) {
@@ -63,7 +65,7 @@ nlohmann::json to_json(const RunConfig& config) {
           {"checkpoint", config.checkpoint},
           {"device", config.device == DeviceKind::cpu ? "cpu" : "cuda"},
           {"compute_dtype", config.compute_dtype ? dtype_name(*config.compute_dtype) : "auto"},
-          {"numerics", {{"dt_floor", dt_floor_name(config.dt_floor)}}},
+          {"numerics", {{"dt_floor", dt_floor_name(config.dt_floor)}, {"norm_span", norm_span_name(config.norm_span)}}},
           {"baseline", config.baseline},
           {"confidence", config.confidence},
           {"bootstrap_samples", config.bootstrap_samples},

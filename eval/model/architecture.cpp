@@ -13,13 +13,20 @@ std::string_view layer_kind_name(LayerKind kind) {
       return "attention";
     case LayerKind::mlp:
       return "mlp";
+    case LayerKind::mamba2_attention:
+      return "mamba2+attention";
     case LayerKind::moe:
       break;
   }
   return "moe";
 }
 
-std::int64_t Architecture::count(LayerKind kind) const { return std::count(layers.begin(), layers.end(), kind); }
+std::int64_t Architecture::count(LayerKind kind) const {
+  const bool in_both = kind == LayerKind::mamba2 || kind == LayerKind::attention;
+  return std::count_if(layers.begin(), layers.end(), [=](LayerKind layer) {
+    return layer == kind || (in_both && layer == LayerKind::mamba2_attention);
+  });
+}
 
 std::int64_t Architecture::conv_dim() const {
   return mamba.num_heads * mamba.head_dim + 2 * mamba.num_groups * mamba.state_size;

@@ -11,7 +11,8 @@
 
 namespace replayeval {
 
-enum class LayerKind : std::uint8_t { mamba2, attention, mlp, moe };
+// mamba2_attention: a layer that holds both, side by side or one behind the other.
+enum class LayerKind : std::uint8_t { mamba2, attention, mlp, moe, mamba2_attention };
 std::string_view layer_kind_name(LayerKind kind);
 
 // Of every layer with routed experts.
@@ -32,8 +33,8 @@ struct Architecture {
   MixtureShape mixture;
   std::vector<std::string> keys_read, keys_ignored;  // config.json's, sorted
 
-  std::int64_t count(LayerKind kind) const;
-  std::int64_t conv_dim() const;  // channels of the convolution: heads * head_dim + 2 * groups * state_size
+  std::int64_t count(LayerKind kind) const;  // mamba2_attention counts as mamba2 and as attention, too
+  std::int64_t conv_dim() const;             // channels of the convolution: heads * head_dim + 2 * groups * state_size
 };
 
 // Throws CheckpointError on an unsupported model_type, a missing, bad or unknown key.

@@ -30,6 +30,8 @@ bool ConfigReader::has(const std::string& key) const {
   return found != config_.end() && !found->is_null();
 }
 
+bool ConfigReader::present(const std::string& key) const { return config_.contains(key); }
+
 bool ConfigReader::says(const std::string& key, const json& value) {
   const json* found = find(key);
   return found != nullptr && *found == value;

@@ -29,6 +29,7 @@ class ConfigReader {
   std::vector<double> numbers(const std::string& key, const std::vector<double>& fallback);
   std::vector<std::string> words(const std::string& key);
   bool has(const std::string& key) const;                          // present and not null
+  bool present(const std::string& key) const;                      // perhaps null, which some keys have a meaning for
   bool says(const std::string& key, const nlohmann::json& value);  // present with this very value
   // The object under `key`, empty where the key is missing or null. It accounts for its own keys (finish()), which
   // messages call "key.inner". Lives no longer than the checkpoint.

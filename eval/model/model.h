@@ -14,6 +14,7 @@
 #include "eval/executors/kernel_clock.h"
 #include "eval/executors/mamba2_executor.h"
 #include "eval/model/dt_floor.h"
+#include "eval/model/norm_span.h"
 
 namespace replayeval {
 
@@ -32,6 +33,7 @@ struct ModelOptions {
   std::vector<int> gpus = {};                       // CUDA devices to spread the layers over; empty: the first one ...
   bool all_gpus = false;                            // ... or, with this, as few of all as hold the weights
   std::shared_ptr<const Placement> placement = {};  // instead of `gpus`: made by load_model()
+  NormSpan norm_span = NormSpan::published;
 };
 
 // What the weights are made of.

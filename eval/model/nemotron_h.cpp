@@ -78,6 +78,7 @@ std::unique_ptr<Block> load_block(HybridBuilder& builder, const NemotronHConfig&
       return builder.attention(name, attention_form(config.architecture), false, false);
     case LayerKind::moe:
       return load_mixture(builder, config, name);
+    case LayerKind::mamba2_attention:  // not in this architecture
     case LayerKind::mlp:
       break;
   }

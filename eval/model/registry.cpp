@@ -4,10 +4,13 @@
 #include "eval/checkpoint/json_text.h"
 #include "eval/model/architecture.h"
 #include "eval/model/bamba.h"
+#include "eval/model/falcon_h1.h"
 #include "eval/model/granitemoehybrid.h"
+#include "eval/model/mamba2.h"
 #include "eval/model/model.h"
 #include "eval/model/nemotron_h.h"
 #include "eval/model/registry.h"
+#include "eval/model/zamba2.h"
 
 namespace replayeval {
 namespace {
@@ -18,10 +21,13 @@ struct Entry {
   std::unique_ptr<Model> (*load)(const Checkpoint&, const ModelOptions&);
 };
 
-constexpr std::array<Entry, 3> entries = {{
+constexpr std::array<Entry, 6> entries = {{
     {"bamba", &describe_bamba, &load_bamba},
+    {"falcon_h1", &describe_falcon_h1, &load_falcon_h1},
     {"granitemoehybrid", &describe_granitemoehybrid, &load_granitemoehybrid},
+    {"mamba2", &describe_mamba2, &load_mamba2},
     {"nemotron_h", &describe_nemotron_h, &load_nemotron_h},
+    {"zamba2", &describe_zamba2, &load_zamba2},
 }};
 
 const Entry& find_entry(const Checkpoint& checkpoint) {

@@ -50,6 +50,7 @@ TEST(RunConfig, FillsInTheDefaultsOfTheDesign) {
   EXPECT_EQ(config.device, DeviceKind::cpu);
   EXPECT_FALSE(config.compute_dtype);
   EXPECT_EQ(config.dt_floor, DtFloor::published);
+  EXPECT_EQ(config.norm_span, NormSpan::published);
   EXPECT_EQ(config.baseline, "exact");
   EXPECT_EQ(config.baseline_index(), 0U);
   EXPECT_EQ(config.confidence, 0.95);
@@ -118,7 +119,7 @@ seed: 7
 checkpoint: /models/m
 device: cuda
 compute_dtype: float32
-numerics: {dt_floor: transformers}
+numerics: {dt_floor: transformers, norm_span: transformers}
 baseline: b
 confidence: 0.9
 bootstrap_samples: 500
@@ -147,6 +148,7 @@ workloads:
   EXPECT_EQ(config.device, DeviceKind::cuda);
   EXPECT_EQ(config.compute_dtype, Dtype::float32);
   EXPECT_EQ(config.dt_floor, DtFloor::transformers);
+  EXPECT_EQ(config.norm_span, NormSpan::transformers);
   EXPECT_EQ(config.baseline_index(), 1U);
   EXPECT_EQ(config.confidence, 0.9);
   EXPECT_EQ(config.bootstrap_samples, 500);
@@ -284,6 +286,7 @@ TEST(RunConfigJson, HoldsEveryDefault) {
   EXPECT_EQ(json["device"], "cpu");
   EXPECT_EQ(json["compute_dtype"], "auto");
   EXPECT_EQ(json["numerics"]["dt_floor"], "published");
+  EXPECT_EQ(json["numerics"]["norm_span"], "published");
   EXPECT_EQ(json["baseline"], "exact");
   EXPECT_EQ(json["arms"][1]["ring_storage"], "compute_dtype");
   EXPECT_EQ(json["arms"][1]["buffer_len"], 16);
