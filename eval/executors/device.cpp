@@ -39,6 +39,7 @@ at::Device torch_device(DeviceKind kind) {
   if (!built_with_cuda())
     throw std::runtime_error("device cuda: this build has no CUDA kernels (no nvcc when it was configured)");
   if (!at::Context::hasCUDA()) throw std::runtime_error("device cuda: no usable GPU found by LibTorch on this machine");
+  at::globalContext().lazyInitDevice(at::kCUDA);  // what asks the allocator before the first tensor needs it
   return at::Device(at::kCUDA, 0);
 }
 
