@@ -1,6 +1,6 @@
 # The front door. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all asan setup build gpu-check lint format clean
+.PHONY: help demo test test-all asan fuzz setup build gpu-check lint format clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\): *[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -16,6 +16,9 @@ test-all:        ## all tests with the full sweeps
 
 asan:            ## tests of kernels, checkpoint, datasets and reports with the address and undefined sanitizers
 	@scripts/asan.sh
+
+fuzz:            ## mutated inputs to every reader of files, with clang's libFuzzer (RUNS=1000000)
+	@scripts/fuzz.sh $(RUNS)
 
 setup:           ## install packages, wheels and text, and no more
 	@scripts/setup.sh --tests --lint

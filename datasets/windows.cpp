@@ -25,6 +25,15 @@ std::int64_t checked_stride(const WindowOptions& options) {
   return stride;
 }
 
+std::vector<TokenSource> token_sources(std::vector<TextSource> texts,
+                                       const std::shared_ptr<const Tokenizer>& tokenizer) {
+  std::vector<TokenSource> sources;
+  for (TextSource& text : texts) {
+    sources.emplace_back(std::move(text), tokenizer);
+  }
+  return sources;
+}
+
 }  // namespace
 
 DocumentWindows::DocumentWindows(std::vector<std::int32_t> tokens, const WindowOptions& options,
@@ -59,9 +68,13 @@ Window DocumentWindows::window(std::int64_t index) const {
 
 WindowReader::WindowReader(std::vector<TextSource> sources, std::shared_ptr<const Tokenizer> tokenizer,
                            const WindowOptions& options)
+    : WindowReader(token_sources(std::move(sources), tokenizer), tokenizer, options) {}
+
+WindowReader::WindowReader(std::vector<TokenSource> sources, std::shared_ptr<const Tokenizer> tokenizer,
+                           const WindowOptions& options)
     : sources_(std::move(sources)), tokenizer_(std::move(tokenizer)), options_(options) {
   options_.stride = checked_stride(options);
-  if (options_.bos && (*options_.bos < 0 || *options_.bos >= tokenizer_->vocab_size())) {
+  if (options_.bos && tokenizer_ && (*options_.bos < 0 || *options_.bos >= tokenizer_->vocab_size())) {
     throw DataError(fmt::format("{}: bos {} is outside the vocabulary; expected 0 … {}", tokenizer_->file().string(),
                                 *options_.bos, tokenizer_->vocab_size() - 1));
   }
@@ -69,7 +82,7 @@ WindowReader::WindowReader(std::vector<TextSource> sources, std::shared_ptr<cons
 }
 
 void WindowReader::rewind() {
-  for (TextSource& source : sources_) {
+  for (TokenSource& source : sources_) {
     source.rewind();
   }
   documents_.clear();
@@ -81,26 +94,25 @@ void WindowReader::rewind() {
 // Moves on to the next document, scorable or not. False when sources or the limit of tokens are used up.
 bool WindowReader::open_next_document() {
   while (source_ < sources_.size()) {
-    TextSource& source = sources_[source_];
+    TokenSource& source = sources_[source_];
     // What the limits leave; -1 as long as none is set.
     std::int64_t left = options_.max_tokens > 0 ? options_.max_tokens - scored_ : -1;
-    if (source.spec().max_tokens > 0) {
-      const std::int64_t left_here = source.spec().max_tokens - source_scored_;
+    if (source.max_tokens() > 0) {
+      const std::int64_t left_here = source.max_tokens() - source_scored_;
       left = left < 0 ? left_here : std::min(left, left_here);
     }
-    std::optional<Document> document = left == 0 ? std::nullopt : source.next();
+    std::optional<TokenDocument> document = left == 0 ? std::nullopt : source.next();
     if (!document) {
       ++source_;
       source_scored_ = 0;
       continue;
     }
-    std::vector<std::int32_t> tokens = tokenizer_->encode(document->text);
     documents_.push_back({.source = std::move(document->source),
                           .id = std::move(document->id),
-                          .tokens = static_cast<std::int64_t>(tokens.size()),
+                          .tokens = static_cast<std::int64_t>(document->tokens.size()),
                           .scored = 0,
-                          .bytes = static_cast<std::int64_t>(document->text.size())});
-    current_.emplace(std::move(tokens), options_, left);
+                          .bytes = document->bytes});
+    current_.emplace(std::move(document->tokens), options_, left);
     next_window_ = 0;
     return true;
   }
@@ -136,17 +148,19 @@ WindowReader::Totals WindowReader::count() const {
 
 nlohmann::json WindowReader::describe() const {
   nlohmann::json sources = nlohmann::json::array();
-  for (const TextSource& source : sources_) {
+  for (const TokenSource& source : sources_) {
     sources.push_back(source.describe());
   }
   nlohmann::json description = {
       {"sources", std::move(sources)},
-      {"tokenizer",
-       {{"kind", tokenizer_->kind()}, {"sha256", tokenizer_->sha256()}, {"vocab_size", tokenizer_->vocab_size()}}},
       {"context", options_.context},
       {"stride", options_.stride},
       {"max_tokens", options_.max_tokens},
   };
+  if (tokenizer_) {
+    description["tokenizer"] = {
+        {"kind", tokenizer_->kind()}, {"sha256", tokenizer_->sha256()}, {"vocab_size", tokenizer_->vocab_size()}};
+  }
   description["bos"] = options_.bos ? nlohmann::json(*options_.bos) : nlohmann::json();
   return description;
 }

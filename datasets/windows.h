@@ -12,8 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "datasets/text_source.h"
-#include "datasets/tokenizer.h"
+#include "datasets/token_source.h"
 
 namespace replayeval::datasets {
 
@@ -63,6 +62,9 @@ class WindowReader {
   // Throws std::invalid_argument as DocumentWindows, DataError when a bos is outside the vocabulary.
   WindowReader(std::vector<TextSource> sources, std::shared_ptr<const Tokenizer> tokenizer,
                const WindowOptions& options);
+  // `tokenizer` describes itself and bounds the bos; null where no source has text.
+  WindowReader(std::vector<TokenSource> sources, std::shared_ptr<const Tokenizer> tokenizer,
+               const WindowOptions& options);
 
   std::optional<Window> next();
   // Documents met so far, those without anything to predict included; complete when next() has returned nothing.
@@ -76,13 +78,13 @@ class WindowReader {
   };
   Totals count() const;
 
-  // {sources [...], tokenizer {...}, context, stride, bos, max_tokens}, for Workload::data.
+  // {sources [...], tokenizer {...} (if there is one), context, stride, bos, max_tokens}, for Workload::data.
   nlohmann::json describe() const;
 
  private:
   bool open_next_document();
 
-  std::vector<TextSource> sources_;
+  std::vector<TokenSource> sources_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   WindowOptions options_;
   std::vector<DocumentInfo> documents_;

@@ -43,6 +43,10 @@ Verdict verdict(const Workload& workload, const std::string& arm) {
   if (nothing_differs(workload, arm, *delta)) {
     return {.change = Change::identical, .text = "identical to the baseline, token for token: ΔPPL 0 %"};
   }
+  if (workload.data.is_object() && workload.data.value("weights", "") == "random") {
+    return {.change = Change::unknown,
+            .text = "random weights: logits differ from the baseline's, which says nothing about a model's quality"};
+  }
   const Spread percent = spread(delta->value, delta->low, delta->high, 100.0);
   if (!delta->low || !delta->high) {
     return {.change = Change::unknown,

@@ -4,7 +4,7 @@
 #   python    the torch and cmake wheels in .venv; for tests also transformers
 #   text      the held-out text, out of packages whose text never changes
 #
-#   scripts/setup.sh [--tests] [--lint] [--preset release|cpu|cuda|asan]
+#   scripts/setup.sh [--tests] [--lint] [--fuzz] [--preset release|cpu|cuda|asan|fuzz]
 #
 # Exit codes: 0 ready, 2 usage, 3 something is missing and could not be installed (one line says what).
 set -euo pipefail
@@ -18,14 +18,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/lib/text.sh
 . scripts/lib/text.sh
 
-set_up() {  # [--tests] [--lint] [--preset NAME]
+set_up() {  # [--tests] [--lint] [--fuzz] [--preset NAME]
   local lists=(scripts/packages.txt) requirements=(scripts/requirements.txt) preset=release tests=no
   while (($#)); do
     case $1 in
       --tests) tests=yes ;;
       --lint) lists+=(scripts/packages-lint.txt) ;;
+      --fuzz) lists+=(scripts/packages-fuzz.txt) ;;
       --preset) preset=${2:?--preset needs a name}; shift ;;
-      *) say "usage: scripts/setup.sh [--tests] [--lint] [--preset release|cpu|cuda|asan]"; exit 2 ;;
+      *) say "usage: scripts/setup.sh [--tests] [--lint] [--fuzz] [--preset release|cpu|cuda|asan|fuzz]"; exit 2 ;;
     esac
     shift
   done

@@ -26,8 +26,8 @@ struct Checkpoint::Impl {
   mutable std::once_flag hashed;
   mutable std::string sha256;
 
-  explicit Impl(const fs::path& path_of_config) : folder(path_of_config.parent_path()), config_file(path_of_config) {
-    config = read_json_file(config_file);
+  Impl(json parsed, const fs::path& path_of_config)
+      : folder(path_of_config.parent_path()), config_file(path_of_config), config(std::move(parsed)) {
     if (!config.is_object())
       throw CheckpointError(config_file.string() + ": expected a JSON object, found " + show(config));
   }
@@ -61,7 +61,7 @@ std::pair<std::set<std::string>, ShardOfTensor> find_shards(const fs::path& fold
 Checkpoint Checkpoint::open(const fs::path& folder) {
   if (!fs::is_directory(folder))
     throw CheckpointError(folder.string() + ": not a folder; expected a Hugging Face checkpoint with config.json");
-  auto impl = std::make_shared<Impl>(folder / config_name);
+  auto impl = std::make_shared<Impl>(read_json_file(folder / config_name), folder / config_name);
   const auto [names, shard_of] = find_shards(folder);
   std::vector<std::vector<TensorView>> tensors;
   for (const std::string& name : names) {
@@ -82,9 +82,13 @@ Checkpoint Checkpoint::open(const fs::path& folder) {
 Checkpoint Checkpoint::open_config(const fs::path& folder_or_config) {
   if (!fs::exists(folder_or_config))
     throw CheckpointError(folder_or_config.string() + ": not there; expected a config.json or a folder that holds one");
+  const fs::path file = fs::is_directory(folder_or_config) ? folder_or_config / config_name : folder_or_config;
+  return of_config(read_json_file(file), file);
+}
+
+Checkpoint Checkpoint::of_config(json config, const fs::path& file) {
   Checkpoint checkpoint;
-  checkpoint.impl_ =
-      std::make_shared<Impl>(fs::is_directory(folder_or_config) ? folder_or_config / config_name : folder_or_config);
+  checkpoint.impl_ = std::make_shared<Impl>(std::move(config), file);
   return checkpoint;
 }
 

@@ -36,9 +36,15 @@ class Checkpoint {
   // config.json alone, of a folder or by its own path: a model's shape without its weights. Throws CheckpointError.
   static Checkpoint open_config(const std::filesystem::path& folder_or_config);
 
+  // A config that was parsed already; `file` is its name in messages. Throws CheckpointError if it is no object.
+  static Checkpoint of_config(nlohmann::json config, const std::filesystem::path& file);
+
   const std::filesystem::path& folder() const;
   const std::filesystem::path& config_file() const;
   bool has_weights() const;
+  // Whether keys of config.json that no one knows are passed over, for whoever lists them, instead of refused.
+  void pass_over_unknown_keys() { passes_over_unknown_keys_ = true; }
+  bool passes_over_unknown_keys() const { return passes_over_unknown_keys_; }
   const nlohmann::json& config() const;  // config.json; Infinity in both spellings is +inf
   const std::map<std::string, TensorView>& tensors() const;
   const TensorView& tensor(const std::string& name) const;  // throws CheckpointError if absent
@@ -49,6 +55,7 @@ class Checkpoint {
  private:
   struct Impl;
   std::shared_ptr<const Impl> impl_;
+  bool passes_over_unknown_keys_ = false;
 };
 
 }  // namespace replayeval

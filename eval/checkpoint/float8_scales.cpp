@@ -53,6 +53,13 @@ bool is_activation_scale(const std::string& tensor) {
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return tensor.ends_with(ending); });
 }
 
+std::vector<std::string> activation_scales(const Checkpoint& checkpoint) {
+  std::vector<std::string> names;
+  for (const auto& [name, view] : checkpoint.tensors())
+    if (is_activation_scale(name)) names.push_back(name);
+  return names;
+}
+
 ScaleForm scale_form(const Checkpoint& checkpoint, const TensorView& weight, const TensorView& scale) {
   ScaleForm form;
   if (std::all_of(scale.shape.begin(), scale.shape.end(), [](std::int64_t size) { return size == 1; })) return form;

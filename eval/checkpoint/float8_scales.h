@@ -16,6 +16,7 @@ const TensorView* find_scale(const Checkpoint& checkpoint, const std::string& te
 // A tensor that only float8 activations or key-value caches would need: input_scale, k_scale, v_scale. Activations are
 // not rounded to float8 here, so that these do nothing.
 bool is_activation_scale(const std::string& tensor);
+std::vector<std::string> activation_scales(const Checkpoint& checkpoint);  // the folder's, sorted
 
 // How a scale lies over a weight [..., out, in]; leading sizes are the weight's in every case.
 enum class ScaleLayout : std::uint8_t {

@@ -4,16 +4,16 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
+#include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "eval/checkpoint/checkpoint.h"
-#include "eval/model/architecture.h"
-#include "eval/model/footprint.h"
+#include "eval/cli/inspect_description.h"
 
 namespace replayeval {
 namespace {
@@ -21,99 +21,32 @@ namespace {
 using nlohmann::ordered_json;
 
 struct Arguments {
-  std::string checkpoint;
-  bool json = false;
+  std::string checkpoint, memory;
+  InspectOptions options;
+  bool json = false, no_hash = false;
 };
 
-constexpr std::array<Dtype, 3> dtypes = {Dtype::float32, Dtype::bfloat16, Dtype::float16};
-constexpr std::array<Dtype, 2> ring_dtypes = {Dtype::float32, Dtype::bfloat16};
-constexpr std::array<std::int64_t, 7> buffer_lens = {1, 2, 4, 8, 16, 32, 64};
 constexpr std::int64_t shown_buffer_len = 16;  // the published default
 
-std::string name_of(Dtype dtype) { return std::string(dtype_name(dtype)); }
-
-ordered_json describe_layers(const Architecture& architecture) {
-  ordered_json layers = ordered_json::array();
-  for (const LayerKind kind : architecture.layers) layers.push_back(layer_kind_name(kind));
-  return layers;
-}
-
-ordered_json describe_tensors(const Checkpoint& checkpoint, ordered_json& by_dtype) {
-  std::int64_t parameters = 0;
-  std::map<std::string, std::array<std::int64_t, 2>> totals;  // dtype -> tensors, bytes
-  for (const auto& [name, view] : checkpoint.tensors()) {
-    std::int64_t elements = 1;
-    for (const std::int64_t size : view.shape) elements *= size;
-    parameters += elements;
-    ++totals[view.dtype][0];
-    totals[view.dtype][1] += static_cast<std::int64_t>(view.bytes.size());
-  }
-  for (const auto& [dtype, total] : totals) by_dtype[dtype] = {{"tensors", total[0]}, {"bytes", total[1]}};
-  return parameters;
-}
-
-ordered_json describe_memory(const Architecture& architecture) {
-  ordered_json memory;
-  for (const Dtype dtype : dtypes) {
-    memory["state"][name_of(dtype)] = state_bytes(architecture, dtype);
-    memory["conv_state"][name_of(dtype)] = conv_state_bytes(architecture, dtype);
-    memory["kv_per_token"][name_of(dtype)] = kv_bytes_per_token(architecture, dtype);
-  }
-  for (const Dtype dtype : ring_dtypes)
-    for (const std::int64_t length : buffer_lens)
-      memory["ring"][name_of(dtype)][std::to_string(length)] = ring_bytes(architecture, length, dtype);
-  return memory;
-}
-
-// One row per buffer length, state type and ring type: bytes per token of both executors and their ratio.
-ordered_json describe_traffic(const Architecture& architecture, Dtype compute) {
-  ordered_json rows = ordered_json::array();
-  if (architecture.count(LayerKind::mamba2) == 0) return rows;
-  for (const std::int64_t length : buffer_lens)
-    for (const Dtype state : dtypes)
-      for (const Dtype ring : ring_dtypes) {
-        const double exact = exact_bytes_per_token(architecture, state, compute);
-        const double replay = replay_bytes_per_token(architecture, length, state, ring, compute);
-        rows.push_back({{"buffer_len", length},
-                        {"state", dtype_name(state)},
-                        {"ring", dtype_name(ring)},
-                        {"exact_bytes_per_token", exact},
-                        {"replay_bytes_per_token", replay},
-                        {"ratio", replay / exact}});
-      }
-  return rows;
-}
-
-ordered_json describe(const Checkpoint& checkpoint) {
-  const Architecture architecture = describe_architecture(checkpoint);
-  const Dtype stored = stored_dtype(checkpoint);
-  ordered_json by_dtype;
-  ordered_json out;
-  out["checkpoint"] = checkpoint.folder().string();
-  out["sha256"] = checkpoint.sha256();
-  out["model_type"] = architecture.model_type;
-  out["parameters"] = describe_tensors(checkpoint, by_dtype);
-  out["tensors"] = by_dtype;
-  out["layers"] = describe_layers(architecture);
-  out["vocab_size"] = architecture.vocab_size;
-  out["hidden_size"] = architecture.hidden_size;
-  out["intermediate_size"] = architecture.intermediate_size;
-  out["max_positions"] = architecture.max_positions;
-  out["mamba2"] = {{"layers", architecture.count(LayerKind::mamba2)}, {"num_heads", architecture.mamba.num_heads},
-                   {"num_groups", architecture.mamba.num_groups},     {"head_dim", architecture.mamba.head_dim},
-                   {"state_size", architecture.mamba.state_size},     {"conv_kernel", architecture.conv_kernel}};
-  out["attention"] = {{"layers", architecture.count(LayerKind::attention)},
-                      {"num_heads", architecture.num_heads},
-                      {"num_kv_heads", architecture.num_kv_heads},
-                      {"head_dim", architecture.head_dim}};
-  out["bytes_per_sequence"] = describe_memory(architecture);
-  out["traffic"] = {{"compute_dtype", dtype_name(stored)}, {"rows", describe_traffic(architecture, stored)}};
-  out["config_keys"] = {{"read", architecture.keys_read}, {"ignored", architecture.keys_ignored}};
-  return out;
+// "80GiB", "80GB", "512MiB", or plain bytes. Throws CLI::ValidationError.
+std::int64_t parse_memory(const std::string& text) {
+  static const std::map<std::string, double> units = {{"", 1},      {"B", 1},        {"MB", 1e6},     {"GB", 1e9},
+                                                      {"TB", 1e12}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  const std::size_t end = text.find_first_not_of("0123456789.");
+  const std::string number = text.substr(0, end), unit = end == std::string::npos ? "" : text.substr(end);
+  const auto found = units.find(unit);
+  if (found == units.end() || number.empty() || number.size() > 15 || number.find('.') != number.rfind('.') ||
+      number == ".")
+    throw CLI::ValidationError("--memory", "found '" + text + "', expected a size such as 80GiB");
+  const double bytes = std::stod(number) * found->second;
+  if (bytes < 1 || bytes > 0x1p60)
+    throw CLI::ValidationError("--memory", "found '" + text + "', expected a size such as 80GiB");
+  return std::llround(bytes);
 }
 
 std::string bytes_text(const ordered_json& bytes) {
   const auto value = bytes.get<double>();
+  if (value >= 1LL << 30) return fmt::format("{:.2f} GiB", value / (1LL << 30));
   if (value >= 1 << 20) return fmt::format("{:.1f} MiB", value / (1 << 20));
   return value >= 1 << 10 ? fmt::format("{:.1f} KiB", value / (1 << 10)) : fmt::format("{} B", value);
 }
@@ -131,7 +64,9 @@ std::string layers_text(const ordered_json& layers) {
 void print_architecture(const ordered_json& all) {
   fmt::print("{}: {}, {} parameters\n", all["checkpoint"].get<std::string>(), all["model_type"].get<std::string>(),
              all["parameters"].get<std::int64_t>());
-  fmt::print("  sha256       {}\n", all["sha256"].get<std::string>());
+  if (all["active_parameters"] != all["parameters"])
+    fmt::print("  active       {} parameters a token\n", all["active_parameters"].get<std::int64_t>());
+  if (all.contains("sha256")) fmt::print("  sha256       {}\n", all["sha256"].get<std::string>());
   fmt::print("  layers       {}\n", layers_text(all["layers"]));
   fmt::print("  width        hidden {}, MLP {}, vocabulary {}\n", all["hidden_size"].dump(),
              all["intermediate_size"].dump(), all["vocab_size"].dump());
@@ -142,6 +77,16 @@ void print_architecture(const ordered_json& all) {
   const auto& attention = all["attention"];
   fmt::print("  attention    {} heads of {}, {} for keys and values\n", attention["num_heads"].dump(),
              attention["head_dim"].dump(), attention["num_kv_heads"].dump());
+  if (all.contains("experts")) {
+    const auto& experts = all["experts"];
+    fmt::print("  experts      {} of {} a token, MLP {}, shared {}\n", experts["chosen"].dump(),
+               experts["experts"].dump(), experts["intermediate_size"].dump(),
+               experts["shared_intermediate_size"].dump());
+  }
+  fmt::print("  in memory    {}\n", bytes_text(all["weight_bytes"]));
+  if (!all["has_weights"].get<bool>()) fmt::print("  no weights here: sizes are config.json's\n");
+  if (!all["ignored_tensors"].empty())
+    fmt::print("  ignored      {} scales of float8 activations or caches\n", all["ignored_tensors"].size());
   for (const auto& [dtype, total] : all["tensors"].items())
     fmt::print("  stored {:<5} {} tensors, {}\n", dtype, total["tensors"].dump(), bytes_text(total["bytes"]));
 }
@@ -160,12 +105,48 @@ void print_memory(const ordered_json& memory) {
   row("KV per token", memory["kv_per_token"]);
 }
 
+void print_pairs() {
+  for (const Dtype state : inspected_states)
+    for (const Dtype ring : inspected_rings)
+      fmt::print("{:>20}", fmt::format("{}/{}", dtype_name(state), dtype_name(ring)));
+}
+
+void print_step(const ordered_json& all) {
+  fmt::print(
+      "\nPredicted traffic of whole steps, replay / exact, L = {}, {} tokens of context; weights read once a step:\n"
+      "{:>6}",
+      shown_buffer_len, all["step"]["context"].dump(), "batch");
+  print_pairs();
+  for (const std::int64_t batch : inspected_batches) {
+    fmt::print("\n{:>6}", batch);
+    for (const auto& row : all["traffic"]["rows"])
+      if (row["buffer_len"] == shown_buffer_len)
+        fmt::print("{:>20.3f}", row["step_ratio"][std::to_string(batch)].get<double>());
+  }
+  fmt::print("\n");
+}
+
+void print_fit(const ordered_json& fit) {
+  fmt::print("\nSequences of {} tokens in {} beside weights of {}:\n{:>22}", fit["context"].dump(),
+             bytes_text(fit["memory_bytes"]), bytes_text(fit["weight_bytes"]), "state");
+  for (const Dtype state : inspected_states) fmt::print("{:>12}", dtype_name(state));
+  fmt::print("\n{:>22}", "exact");
+  for (const Dtype state : inspected_states)
+    fmt::print("{:>12}", fit["sequences"]["exact"][std::string(dtype_name(state))].dump());
+  for (const Dtype ring : inspected_rings) {
+    fmt::print("\n{:>22}", fmt::format("L = {}, {} ring", shown_buffer_len, dtype_name(ring)));
+    for (const Dtype state : inspected_states)
+      fmt::print("{:>12}", fit["sequences"]["replay"][std::string(dtype_name(state))][std::string(dtype_name(ring))]
+                              [std::to_string(shown_buffer_len)]
+                                  .dump());
+  }
+  fmt::print("\n");
+}
+
 void print_traffic(const ordered_json& traffic) {
   fmt::print("\nPredicted recurrence traffic, replay / exact (inputs and outputs in {}):\n{:>6}",
              traffic["compute_dtype"].get<std::string>(), "L");
-  for (const Dtype state : dtypes)
-    for (const Dtype ring : ring_dtypes)
-      fmt::print("{:>20}", fmt::format("{}/{}", dtype_name(state), dtype_name(ring)));
+  print_pairs();
   std::int64_t length = 0;
   for (const auto& row : traffic["rows"]) {
     if (row["buffer_len"] != length) fmt::print("\n{:>6}", (length = row["buffer_len"].get<std::int64_t>()));
@@ -174,19 +155,41 @@ void print_traffic(const ordered_json& traffic) {
   fmt::print("\n  (state / ring storage; bytes per token averaged over a cycle of L tokens, flush included)\n");
 }
 
+std::string keys_text(const ordered_json& keys) {
+  return fmt::format("{}", fmt::join(keys.get<std::vector<std::string>>(), ", "));
+}
+
+// With weights if they are there; a config.json alone has none.
+Checkpoint open(const std::filesystem::path& path) {
+  const auto holds = [&](const char* name) { return std::filesystem::exists(path / name); };
+  Checkpoint checkpoint = holds("model.safetensors") || holds("model.safetensors.index.json")
+                              ? Checkpoint::open(path)
+                              : Checkpoint::open_config(path);
+  checkpoint.pass_over_unknown_keys();
+  return checkpoint;
+}
+
 void inspect(const Arguments& arguments) {
-  const ordered_json all = describe(Checkpoint::open(arguments.checkpoint));
+  InspectOptions options = arguments.options;
+  options.hash = !arguments.no_hash;
+  if (!arguments.memory.empty()) options.memory = parse_memory(arguments.memory);
+  const ordered_json all = describe_checkpoint(open(arguments.checkpoint), options);
   if (arguments.json) {
     fmt::print("{}\n", all.dump(2));
     return;
   }
   print_architecture(all);
   print_memory(all["bytes_per_sequence"]);
-  if (!all["traffic"]["rows"].empty()) print_traffic(all["traffic"]);
+  if (!all["traffic"]["rows"].empty()) {
+    print_traffic(all["traffic"]);
+    print_step(all);
+  }
+  if (all.contains("fit")) print_fit(all["fit"]);
   const auto& keys = all["config_keys"];
-  fmt::print("\nconfig.json  read: {}\n             ignored: {}\n",
-             fmt::join(keys["read"].get<std::vector<std::string>>(), ", "),
-             fmt::join(keys["ignored"].get<std::vector<std::string>>(), ", "));
+  fmt::print("\nconfig.json  read: {}\n             ignored: {}\n", keys_text(keys["read"]),
+             keys_text(keys["ignored"]));
+  if (!keys["unknown"].empty())
+    fmt::print("             unknown: {} (every other command refuses them)\n", keys_text(keys["unknown"]));
 }
 
 }  // namespace
@@ -195,7 +198,12 @@ void add_inspect_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command =
       app.add_subcommand("inspect", "Architecture, bytes per sequence and predicted traffic of a checkpoint");
-  command->add_option("checkpoint", arguments->checkpoint, "A Hugging Face checkpoint folder")->required();
+  command->add_option("checkpoint", arguments->checkpoint, "A Hugging Face checkpoint folder, or a config.json")
+      ->required();
+  command->add_option("--context", arguments->options.context, "Tokens that a sequence holds (default 4096)")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31));
+  command->add_option("--memory", arguments->memory, "Memory that sequences are to fit in, such as 80GiB");
+  command->add_flag("--no-hash", arguments->no_hash, "Do not read all weights for the checkpoint's hash");
   command->add_flag("--json", arguments->json, "Print everything as JSON");
   command->callback([arguments] { inspect(*arguments); });
 }

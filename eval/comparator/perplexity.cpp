@@ -132,23 +132,26 @@ void describe_memory(const RunContext& context, reports::Workload& result) {
 
 }  // namespace
 
-datasets::WindowReader open_windows(const WorkloadConfig& workload,
-                                    std::shared_ptr<const datasets::Tokenizer> tokenizer) {
-  std::vector<datasets::TextSource> sources;
+datasets::WindowReader open_windows(const WorkloadConfig& workload, std::int64_t vocab_size,
+                                    const std::shared_ptr<const datasets::Tokenizer>& tokenizer) {
+  std::vector<datasets::TokenSource> sources;
   for (const SourceConfig& source : workload.sources) {
-    sources.push_back(datasets::TextSource::open(source.text, source.root));
+    if (source.random_ids)
+      sources.emplace_back(datasets::RandomIds(*source.random_ids, vocab_size));
+    else
+      sources.emplace_back(datasets::TextSource::open(source.text, source.root), tokenizer);
   }
   datasets::WindowOptions options;
   options.context = workload.context;
   options.stride = workload.stride;
-  if (workload.bos) options.bos = tokenizer->bos_id();
+  if (workload.bos && tokenizer) options.bos = tokenizer->bos_id();
   options.max_tokens = workload.max_tokens.value_or(0);
-  return {std::move(sources), std::move(tokenizer), options};
+  return {std::move(sources), tokenizer, options};
 }
 
 reports::Workload run_perplexity(const RunContext& context, const WorkloadConfig& workload,
                                  const WorkloadFolders& folders) {
-  datasets::WindowReader reader = open_windows(workload, context.tokenizer);
+  datasets::WindowReader reader = open_windows(workload, context.model.vocab_size(), context.tokenizer);
   const Shard totals = run_shards(context, workload, reader, folders.shards);
   if (totals.tokens.size() == 0) {
     throw std::runtime_error(fmt::format("workload '{}': its sources hold nothing to score", workload.name));
@@ -157,6 +160,7 @@ reports::Workload run_perplexity(const RunContext& context, const WorkloadConfig
   result.name = workload.name;
   result.kind = workload.kind;
   result.data = reader.describe();
+  if (context.config.random_weights) result.data["weights"] = "random";
   result.data["mode"] = mode_name(workload.mode);
   result.data["prompt"] = prompt_name(workload.prompt);
   result.data["tokens_scored"] = totals.tokens.size();

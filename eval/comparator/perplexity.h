@@ -29,9 +29,9 @@ struct WorkloadFolders {
   std::filesystem::path shards, tokens;
 };
 
-// Opens and checks the workload's texts. Throws datasets::DataError.
-datasets::WindowReader open_windows(const WorkloadConfig& workload,
-                                    std::shared_ptr<const datasets::Tokenizer> tokenizer);
+// Opens and checks the workload's texts. `tokenizer`: null where no source has text. Throws datasets::DataError.
+datasets::WindowReader open_windows(const WorkloadConfig& workload, std::int64_t vocab_size,
+                                    const std::shared_ptr<const datasets::Tokenizer>& tokenizer);
 
 // Goes on after the shards that an earlier run left; with the same build and machine the numbers are those of an
 // undisturbed run. Throws Interrupted at a shard boundary when asked to stop, std::runtime_error naming document and

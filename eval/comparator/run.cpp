@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "eval/checkpoint/checkpoint.h"
+#include "eval/checkpoint/float8_scales.h"
 #include "eval/comparator/environment.h"
 #include "eval/comparator/perplexity.h"
 #include "eval/comparator/prepared_run.h"
@@ -28,8 +29,9 @@ using nlohmann::json;
 json identity_of(const RunConfig& config, const Checkpoint& checkpoint,
                  const std::shared_ptr<const datasets::Tokenizer>& tokenizer) {
   json data = json::object();
+  const std::int64_t vocab_size = describe_architecture(checkpoint).vocab_size;
   for (const WorkloadConfig& workload : config.workloads) {
-    const json description = open_windows(workload, tokenizer).describe();
+    const json description = open_windows(workload, vocab_size, tokenizer).describe();
     for (const json& source : description.at("sources")) {
       data[workload.name].push_back({{"name", source.at("name")}, {"sha256", source.at("sha256")}});
     }
@@ -39,7 +41,7 @@ json identity_of(const RunConfig& config, const Checkpoint& checkpoint,
   return {{"schema_version", reports::schema_version},
           {"config", std::move(as_run)},
           {"checkpoint_sha256", checkpoint.sha256()},
-          {"tokenizer_sha256", tokenizer->sha256()},
+          {"tokenizer_sha256", tokenizer ? tokenizer->sha256() : ""},
           {"data", std::move(data)}};
 }
 
@@ -63,14 +65,19 @@ bool holds(const reports::Results& results, const std::string& workload) {
 }
 
 json describe_checkpoint(const RunConfig& config, const Checkpoint& checkpoint, const Model& model,
-                         const datasets::Tokenizer& tokenizer) {
-  return {{"path", config.checkpoint},
-          {"sha256", checkpoint.sha256()},
-          {"model_type", model.model_type()},
-          {"parameters", model.parameter_count()},
-          {"vocab_size", model.vocab_size()},
-          {"stored_dtype", dtype_name(stored_dtype(checkpoint))},
-          {"tokenizer", {{"kind", tokenizer.kind()}, {"sha256", tokenizer.sha256()}}}};
+                         const datasets::Tokenizer* tokenizer) {
+  json description = {{"path", config.checkpoint},
+                      {"sha256", checkpoint.sha256()},
+                      {"model_type", model.model_type()},
+                      {"parameters", model.parameter_count()},
+                      {"vocab_size", model.vocab_size()},
+                      {"stored_dtype", dtype_name(stored_dtype(checkpoint))},
+                      {"weights", config.random_weights ? "random" : "stored"}};
+  if (config.random_weights) description["seed"] = config.seed;
+  if (const std::size_t ignored = activation_scales(checkpoint).size(); ignored != 0)
+    description["ignored_tensors"] = {{"activation_scales", ignored}};
+  if (tokenizer != nullptr) description["tokenizer"] = {{"kind", tokenizer->kind()}, {"sha256", tokenizer->sha256()}};
+  return description;
 }
 
 json describe_numerics(const ModelOptions& options) {
@@ -102,7 +109,7 @@ void describe_run(const RunContext& context, const Checkpoint& checkpoint, repor
   results.tool = tool_description();
   results.environment = environment_description(options.device);
   results.config = to_json(context.config);
-  results.checkpoint = describe_checkpoint(context.config, checkpoint, context.model, *context.tokenizer);
+  results.checkpoint = describe_checkpoint(context.config, checkpoint, context.model, context.tokenizer.get());
   results.numerics = describe_numerics(options);
   results.arms.clear();
   for (const Arm& arm : context.arms) results.arms.push_back(to_json(arm));
@@ -122,7 +129,8 @@ RunOutcome run(const RunRequest& request) {
   const PreparedRun prepared = prepare_run(request.config, request.device);
   const auto& [config, checkpoint, options, arms] = prepared;
   const auto workloads = asked_for(config, request.only);
-  const std::shared_ptr<const datasets::Tokenizer> tokenizer = datasets::load_tokenizer(config.checkpoint_folder);
+  std::shared_ptr<const datasets::Tokenizer> tokenizer;  // none where only random ids are decoded
+  if (config.needs_tokenizer()) tokenizer = datasets::load_tokenizer(checkpoint.folder());
 
   const std::filesystem::path path = request.output.value_or(std::filesystem::path("results") / config.name);
   ResultFolder folder = ResultFolder::open(path, identity_of(config, checkpoint, tokenizer), request.overwrite);

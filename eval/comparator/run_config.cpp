@@ -99,7 +99,21 @@ void parse_arms(const YamlMap& root, RunConfig& config) {
 }
 
 // Types and ranges are checked here, where line and column are known; meaning and defaults are the datasets' own.
+SourceConfig parse_random_ids(const YAML::Node& node, const std::filesystem::path& file) {
+  const YamlMap map(node, file, "a source of random ids", {"name", "random_ids"});
+  const YamlMap ids(map.require("random_ids", "a mapping"), file, "random_ids", {"documents", "tokens", "seed"});
+  SourceConfig source;
+  source.place = map.place("random_ids");
+  datasets::RandomIdsSpec& spec = source.random_ids.emplace();
+  if (map.has("name")) spec.name = map.name("name");
+  spec.documents = ids.integer("documents", 1, most_tokens);
+  spec.tokens = ids.integer("tokens", 1, longest_context);
+  if (ids.has("seed")) spec.seed = static_cast<std::uint64_t>(ids.integer("seed", 0));
+  return source;
+}
+
 SourceConfig parse_source(const YAML::Node& node, const std::filesystem::path& file) {
+  if (node.IsMap() && node["random_ids"].IsDefined()) return parse_random_ids(node, file);
   nlohmann::json json;
   SourceConfig source;
   source.place = place_of(file, node.Mark());
@@ -125,12 +139,16 @@ SourceConfig parse_source(const YAML::Node& node, const std::filesystem::path& f
   return source;
 }
 
+const std::string& name_of(const SourceConfig& source) {
+  return source.random_ids ? source.random_ids->name : source.text.name;
+}
+
 std::vector<SourceConfig> parse_sources(const YamlMap& workload) {
   std::vector<SourceConfig> sources;
   std::set<std::string> names;
   for (const YAML::Node& node : workload.list("sources", "a list of sources, each with a path")) {
     sources.push_back(parse_source(node, workload.file()));
-    const std::string& name = sources.back().text.name;
+    const std::string& name = name_of(sources.back());
     if (!names.insert(name).second)
       throw ConfigError(place_of(workload.file(), node.Mark()) + ": key 'name': '" + name +
                         "' is another source's already; expected distinct names");
@@ -248,11 +266,26 @@ void check_token_files(const RunConfig& config) {
   }
 }
 
+// "auto", or a list of cuda:0, cuda:1, ...
+void parse_devices(const YamlMap& root, RunConfig& config) {
+  if (!root.has("devices")) return;
+  if (config.device != DeviceKind::cuda) root.fail("devices", "means nothing without device: cuda; expected both");
+  if (root.require("devices", "").IsScalar()) {
+    config.all_gpus = root.word("devices", {"auto"}) == "auto";
+    return;
+  }
+  static const Words names = {"cuda:0", "cuda:1", "cuda:2",  "cuda:3",  "cuda:4",  "cuda:5",  "cuda:6",  "cuda:7",
+                              "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15"};
+  for (const std::string& name : root.words("devices", names))
+    config.gpus.push_back(static_cast<int>(std::find(names.begin(), names.end(), name) - names.begin()));
+}
+
 void parse_numerics(const YamlMap& root, RunConfig& config) {
   if (root.has("device"))
     config.device = root.word("device", {"cpu", "cuda"}) == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
   if (root.has("compute_dtype"))
     config.compute_dtype = parse_dtype(root.word("compute_dtype", {"auto", "float32", "bfloat16"}));
+  parse_devices(root, config);
   if (!root.has("numerics")) return;
   const YamlMap map(root.require("numerics", "a mapping"), config.file, "numerics", {"dt_floor", "norm_span"});
   if (map.has("dt_floor") && map.word("dt_floor", {"published", "transformers"}) == "transformers")
@@ -281,16 +314,24 @@ std::size_t RunConfig::baseline_index() const {
   return static_cast<std::size_t>(found - arms.begin());
 }
 
+bool RunConfig::needs_tokenizer() const {
+  return std::any_of(workloads.begin(), workloads.end(), [](const WorkloadConfig& workload) {
+    return std::any_of(workload.sources.begin(), workload.sources.end(),
+                       [](const SourceConfig& source) { return !source.random_ids; });
+  });
+}
+
 RunConfig parse_run_config(const std::string& text, const std::filesystem::path& file) {
   const YamlMap root(parse_yaml(text, file), file, "a run",
-                     {"name", "seed", "checkpoint", "device", "compute_dtype", "numerics", "baseline", "confidence",
-                      "bootstrap_samples", "arm_defaults", "arms", "workloads"});
+                     {"name", "seed", "checkpoint", "weights", "device", "devices", "compute_dtype", "numerics",
+                      "baseline", "confidence", "bootstrap_samples", "arm_defaults", "arms", "workloads"});
   RunConfig config;
   config.file = file;
   config.name = root.name("name");
   config.checkpoint = root.text("checkpoint", "the folder of a checkpoint");
   config.checkpoint_place = root.place("checkpoint");
   if (root.has("seed")) config.seed = static_cast<std::uint64_t>(root.integer("seed", 0));
+  if (root.has("weights")) config.random_weights = root.word("weights", {"stored", "random"}) == "random";
   if (root.has("confidence")) config.confidence = root.number("confidence", 0.0, 1.0);
   if (root.has("bootstrap_samples")) config.bootstrap_samples = root.integer("bootstrap_samples", 100, 1000000);
   parse_numerics(root, config);

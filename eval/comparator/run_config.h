@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "datasets/random_ids.h"
 #include "datasets/text_source.h"
 #include "eval/executors/arm.h"
 #include "eval/model/dt_floor.h"
@@ -42,6 +43,7 @@ struct ArmConfig {
 
 struct SourceConfig {
   datasets::TextSourceSpec text;
+  std::optional<datasets::RandomIdsSpec> random_ids;  // instead of text
   std::filesystem::path root;  // what text.path is relative to, for TextSource::open; empty after parse_run_config
   std::string place;           // "FILE:LINE:COL", for messages
 };
@@ -75,7 +77,10 @@ struct RunConfig {
   std::string checkpoint;                   // as written
   std::string checkpoint_place;             // "FILE:LINE:COL", for messages
   std::filesystem::path checkpoint_folder;  // resolved; empty after parse_run_config
+  bool random_weights = false;              // out of `seed`; the checkpoint may then be a config.json alone
   DeviceKind device = DeviceKind::cpu;
+  std::vector<int> gpus;               // CUDA devices to spread the layers over
+  bool all_gpus = false;               // "auto": as few of all as hold the weights
   std::optional<Dtype> compute_dtype;  // absent: "auto"
   DtFloor dt_floor = DtFloor::published;
   NormSpan norm_span = NormSpan::published;
@@ -86,6 +91,7 @@ struct RunConfig {
   std::vector<WorkloadConfig> workloads;
 
   std::size_t baseline_index() const;
+  bool needs_tokenizer() const;  // some source is text
 };
 
 // `text` is the YAML; `file` appears in messages. Looks at no files. Throws ConfigError.

@@ -54,11 +54,11 @@ std::string read_file(const fs::path& file) {
 
 RunConfig load_run_config(const fs::path& file) {
   RunConfig config = parse_run_config(read_file(file), file);
-  const fs::path root = root_of(config.checkpoint, file, config.checkpoint_place, "checkpoint", true);
+  const fs::path root = root_of(config.checkpoint, file, config.checkpoint_place, "checkpoint", !config.random_weights);
   config.checkpoint_folder = (root / config.checkpoint).lexically_normal();
   for (WorkloadConfig& workload : config.workloads)
     for (SourceConfig& source : workload.sources)
-      source.root = root_of(source.text.path, file, source.place, "path", false);
+      if (!source.random_ids) source.root = root_of(source.text.path, file, source.place, "path", false);
   return config;
 }
 

@@ -21,7 +21,8 @@ nlohmann::json to_json(const StateErrorConfig& config) {
 // Absent limits stay absent: null would be a value.
 nlohmann::json to_json(const WorkloadConfig& config) {
   nlohmann::json sources = nlohmann::json::array();
-  for (const SourceConfig& source : config.sources) sources.push_back(datasets::to_json(source.text));
+  for (const SourceConfig& source : config.sources)
+    sources.push_back(source.random_ids ? datasets::to_json(*source.random_ids) : datasets::to_json(source.text));
   nlohmann::json json = {{"name", config.name},
                          {"kind", config.kind},
                          {"sources", sources},
@@ -60,17 +61,22 @@ nlohmann::json to_json(const RunConfig& config) {
   nlohmann::json arms = nlohmann::json::array(), workloads = nlohmann::json::array();
   for (const ArmConfig& arm : config.arms) arms.push_back(to_json(arm));
   for (const WorkloadConfig& workload : config.workloads) workloads.push_back(to_json(workload));
-  return {{"name", config.name},
-          {"seed", config.seed},
-          {"checkpoint", config.checkpoint},
-          {"device", config.device == DeviceKind::cpu ? "cpu" : "cuda"},
-          {"compute_dtype", config.compute_dtype ? dtype_name(*config.compute_dtype) : "auto"},
-          {"numerics", {{"dt_floor", dt_floor_name(config.dt_floor)}, {"norm_span", norm_span_name(config.norm_span)}}},
-          {"baseline", config.baseline},
-          {"confidence", config.confidence},
-          {"bootstrap_samples", config.bootstrap_samples},
-          {"arms", arms},
-          {"workloads", workloads}};
+  nlohmann::json json = {
+      {"name", config.name},
+      {"seed", config.seed},
+      {"checkpoint", config.checkpoint},
+      {"weights", config.random_weights ? "random" : "stored"},
+      {"device", config.device == DeviceKind::cpu ? "cpu" : "cuda"},
+      {"compute_dtype", config.compute_dtype ? dtype_name(*config.compute_dtype) : "auto"},
+      {"numerics", {{"dt_floor", dt_floor_name(config.dt_floor)}, {"norm_span", norm_span_name(config.norm_span)}}},
+      {"baseline", config.baseline},
+      {"confidence", config.confidence},
+      {"bootstrap_samples", config.bootstrap_samples},
+      {"arms", arms},
+      {"workloads", workloads}};
+  if (config.all_gpus) json["devices"] = "auto";
+  for (const int gpu : config.gpus) json["devices"].push_back("cuda:" + std::to_string(gpu));
+  return json;
 }
 
 std::string config_identity(const RunConfig& config) {

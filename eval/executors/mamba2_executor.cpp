@@ -1,6 +1,7 @@
 #include "eval/executors/mamba2_executor.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/DeviceGuard.h>
 
 #include <stdexcept>
 #include <string>
@@ -140,6 +141,7 @@ Mamba2Cache make_mamba2_cache(const Mamba2Mixer& mixer, const Arm& arm, std::int
 
 Mamba2Result run_mamba2(const Mamba2Mixer& mixer, const Arm& arm, Mamba2Cache& cache, const at::Tensor& projected,
                         const at::Tensor& slots, KernelClock* clock) {
+  const c10::DeviceGuard current(projected.device());
   check_projected(mixer, cache, projected);
   const std::int64_t batch = projected.size(0), tokens = projected.size(1);
   const mamba2::Block block = make_block(batch, tokens, slots);
@@ -164,12 +166,14 @@ Mamba2Result run_mamba2(const Mamba2Mixer& mixer, const Arm& arm, Mamba2Cache& c
 void advance_cursor(const Arm& arm, const at::Tensor& cursor, std::int64_t batch, std::int64_t tokens,
                     const at::Tensor& slots) {
   if (arm.executor == Executor::exact) return;
+  const c10::DeviceGuard current(cursor.device());
   mamba2::advance_cursors(kernel_device(cursor.device()), make_block(batch, tokens, slots), arm.replay.buffer_len,
                           cursor.data_ptr<std::int32_t>());
 }
 
 at::Tensor present_state(const Mamba2Mixer& mixer, const Arm& arm, const Mamba2Cache& cache, std::int64_t batch,
                          const at::Tensor& slots) {
+  const c10::DeviceGuard current(cache.state.device());
   if (arm.executor == Executor::exact) {
     const at::Tensor rows = slots.defined() ? cache.state.index_select(0, slots) : cache.state.narrow(0, 0, batch);
     return rows.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);

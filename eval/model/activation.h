@@ -1,19 +1,11 @@
-// The activations of MLPs, by the names that config.json gives them.
+// The activations of MLPs.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
-#include <string>
-
-#include "eval/model/config_reader.h"
+#include "eval/model/activation_name.h"
 
 namespace replayeval {
-
-enum class Activation : std::uint8_t { silu, gelu, gelu_tanh, relu };
-
-// silu or swish; gelu; gelu_new, gelu_fast or gelu_pytorch_tanh (one function); relu. Throws CheckpointError on others.
-Activation read_activation(ConfigReader& reader, const std::string& key, const std::string& fallback);
 
 // In the type of x; one arm's part at a time on the CPU (layers.h says why).
 at::Tensor activate(const at::Tensor& x, Activation activation);

@@ -40,8 +40,8 @@ struct Architecture {
 // Throws CheckpointError on an unsupported model_type, a missing, bad or unknown key.
 Architecture describe_architecture(const Checkpoint& checkpoint);
 
-// The type that most bytes of the weights are stored in; float32 where that is no type of ours. What compute_dtype
-// defaults to on CUDA.
+// The type that most bytes of the weights are stored in, float8 apart; without weights the one that config.json names.
+// Float32 where that is no type of ours. What compute_dtype defaults to on CUDA.
 Dtype stored_dtype(const Checkpoint& checkpoint);
 
 }  // namespace replayeval

@@ -13,10 +13,20 @@ namespace replayeval {
 using nlohmann::json;
 
 ConfigReader::ConfigReader(const Checkpoint& checkpoint)
-    : file_(checkpoint.config_file().string()), config_(checkpoint.config()) {}
+    : ConfigReader(checkpoint.config_file().string(), "", checkpoint.config(), checkpoint.passes_over_unknown_keys()) {
+  // How weights are stored, whatever the architecture: float8_scales.h has it. Other forms of quantization are unknown.
+  const auto quantization = config_.find("quantization_config");
+  if (quantization == config_.end() || !quantization->is_object()) return;
+  const auto method = quantization->find("quant_method");
+  if (method != quantization->end() && (*method == "fp8" || *method == "modelopt" || *method == "compressed-tensors"))
+    read_.insert("quantization_config");
+}
 
-ConfigReader::ConfigReader(std::string file, std::string path, const json& config)
-    : file_(std::move(file)), path_(std::move(path)), config_(config) {}
+ConfigReader::ConfigReader(std::string file, std::string path, const json& config, bool passes_over_unknown_keys)
+    : file_(std::move(file)),
+      path_(std::move(path)),
+      config_(config),
+      passes_over_unknown_keys_(passes_over_unknown_keys) {}
 
 const json* ConfigReader::find(const std::string& key) {
   const auto found = config_.find(key);
@@ -97,7 +107,7 @@ ConfigReader ConfigReader::nested(const std::string& key) {
   static const json nothing = json::object();
   const json* value = find(key);
   if (value != nullptr && !value->is_object()) fail(key, "an object");
-  return {file_, path_ + key + ".", value == nullptr ? nothing : *value};
+  return {file_, path_ + key + ".", value == nullptr ? nothing : *value, passes_over_unknown_keys_};
 }
 
 void ConfigReader::ignore(const std::vector<std::string>& keys) {
@@ -112,6 +122,7 @@ void ConfigReader::require(const std::string& key, const std::vector<json>& allo
 }
 
 void ConfigReader::finish() const {
+  if (passes_over_unknown_keys_) return;
   for (const auto& [key, value] : config_.items())
     if (!read_.contains(key) && !ignored_.contains(key))
       throw CheckpointError(file_ + ": unknown key \"" + path_ + key + "\" (" + show(value) +

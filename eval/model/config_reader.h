@@ -41,19 +41,21 @@ class ConfigReader {
   void require(const std::string& key, const std::vector<nlohmann::json>& allowed, const std::string& why);
   [[noreturn]] void fail(const std::string& key, const std::string& expectation) const;
 
-  // Throws CheckpointError naming the first key that was neither read nor ignored.
+  // Throws CheckpointError naming the first key that was neither read nor ignored, unless the checkpoint passes such
+  // keys over.
   void finish() const;
   std::vector<std::string> keys_read() const;     // of those present, sorted
   std::vector<std::string> keys_ignored() const;  // of those present and not read, sorted
 
  private:
-  ConfigReader(std::string file, std::string path, const nlohmann::json& config);
+  ConfigReader(std::string file, std::string path, const nlohmann::json& config, bool passes_over_unknown_keys);
 
   const nlohmann::json* find(const std::string& key);
 
   std::string file_;
   std::string path_;  // before each key in messages
   const nlohmann::json& config_;
+  bool passes_over_unknown_keys_;
   std::set<std::string> read_, ignored_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "eval/model/common_keys.h"
 #include "eval/model/config_reader.h"
+#include "eval/model/layer_list.h"
 
 namespace replayeval {
 namespace {
@@ -101,8 +102,7 @@ FalconH1Config read_falcon_h1_config(const Checkpoint& checkpoint) {
   architecture.hidden_size = reader.positive("hidden_size", 4096);
   architecture.intermediate_size = reader.positive("intermediate_size", 14336);
   architecture.max_positions = reader.positive("max_position_embeddings", 8192);
-  architecture.layers.assign(static_cast<std::size_t>(reader.positive("num_hidden_layers", 32)),
-                             LayerKind::mamba2_attention);
+  architecture.layers = read_layer_count(reader, LayerKind::mamba2_attention, 32);
   read_attention(reader, config);
   read_mixer(reader, config);
   read_all_multipliers(reader, config);

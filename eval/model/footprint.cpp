@@ -1,5 +1,7 @@
 #include "eval/model/footprint.h"
 
+#include <cmath>
+
 namespace replayeval {
 namespace {
 
@@ -52,6 +54,25 @@ double replay_bytes_per_token(const Architecture& architecture, std::int64_t buf
   const double entries = (length - 1.0) / 2.0 + (length - 1.0) / length;
   return (1.0 + 1.0 / length) * static_cast<double>(state_bytes(architecture, state)) + entry * entries +
          static_cast<double>(input_output_bytes(architecture, compute));
+}
+
+double weight_bytes_per_step(const Architecture& architecture, const StepWeights& weights, std::int64_t batch) {
+  const auto sequences = static_cast<double>(batch);
+  double touched = 0.0;
+  if (architecture.mixture.experts > 0) {
+    const double chosen =
+        static_cast<double>(architecture.mixture.chosen) / static_cast<double>(architecture.mixture.experts);
+    touched = 1.0 - std::pow(1.0 - chosen, sequences);
+  }
+  return static_cast<double>(weights.dense) + touched * static_cast<double>(weights.experts) +
+         sequences * static_cast<double>(weights.embedding_row);
+}
+
+double step_bytes(const Architecture& architecture, const StepWeights& weights, std::int64_t batch, double mixer_bytes,
+                  std::int64_t context, Dtype compute) {
+  const double keys_and_values = static_cast<double>(kv_bytes_per_token(architecture, compute) * context);
+  return weight_bytes_per_step(architecture, weights, batch) +
+         static_cast<double>(batch) * (mixer_bytes + keys_and_values);
 }
 
 }  // namespace replayeval

@@ -28,4 +28,20 @@ double exact_bytes_per_token(const Architecture& architecture, Dtype state, Dtyp
 double replay_bytes_per_token(const Architecture& architecture, std::int64_t buffer_len, Dtype state, Dtype ring,
                               Dtype compute);
 
+// What a decode step reads of the weights.
+struct StepWeights {
+  std::int64_t dense = 0;          // bytes that every step reads: layers but for routed experts, norms and head
+  std::int64_t experts = 0;        // of all routed experts
+  std::int64_t embedding_row = 0;  // of one token's embedding
+};
+
+// Bytes of weights that a step of `batch` sequences reads: the dense ones once, an embedding for each sequence, and the
+// experts that someone chose. If choices are even and independent these are 1 - (1 - chosen / experts)^batch of all.
+double weight_bytes_per_step(const Architecture& architecture, const StepWeights& weights, std::int64_t batch);
+
+// Bytes of a whole step: its weights and, for each sequence, `mixer_bytes` of recurrence (above) and the keys and
+// values of `context` tokens. Activations, which stay in caches, are left out, as is the convolution's state.
+double step_bytes(const Architecture& architecture, const StepWeights& weights, std::int64_t batch, double mixer_bytes,
+                  std::int64_t context, Dtype compute);
+
 }  // namespace replayeval

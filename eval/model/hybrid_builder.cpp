@@ -161,6 +161,7 @@ void HybridBuilder::finish(const std::string& norm_name, double eps, const std::
   parts_.final_norm = norm(norm_name, eps);
   parts_.head = own_head ? weights_.load_unprefixed(name, {architecture.vocab_size, architecture.hidden_size}, compute_)
                          : parts_.embeddings;
+  parts_.totals.tied_head = !own_head;
   parts_.totals.head_bytes = bytes_since_mark();
   if (device_.is_cpu()) parts_.head = parts_.head.to(at::kFloat);  // see HybridModel::logits()
   parts_.logits_multiplier = logits_multiplier;
@@ -170,6 +171,7 @@ std::unique_ptr<Model> HybridBuilder::build(const std::vector<std::string>& skip
   weights_.finish(skipped);
   parts_.totals.parameters = weights_.parameter_count();
   parts_.totals.expert_parameters = weights_.expert_parameter_count();
+  parts_.totals.expert_bytes = weights_.expert_byte_count();
   return make_hybrid_model(std::move(parts_), options_);
 }
 

@@ -1,30 +1,16 @@
 // Puts a model together from a checkpoint's tensors, piece by piece, in the order of its layers.
 #pragma once
 
-#include <array>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "eval/model/gated_mlp.h"
 #include "eval/model/hybrid_model.h"
+#include "eval/model/mamba_form.h"
 #include "eval/model/weights.h"
 
 namespace replayeval {
-
-// How a Mamba-2 mixer of one architecture differs from the next, beyond its shapes.
-struct MambaForm {
-  bool use_bias = false;         // of in_proj, and of out_proj unless the next says otherwise
-  std::optional<bool> out_bias;  // of out_proj
-  bool use_conv_bias = true;
-  float dt_min = 0.0F, dt_max = 0.0F;  // bounds of softplus(dt + dt_bias)
-  mamba2::GateForm gate = mamba2::GateForm::gate_then_norm;
-  std::int64_t norm_group_size = 0;  // of the gated norm; without a norm any divisor of its width
-  double norm_eps = 1e-5;
-  std::array<double, 5> projection_multipliers = {1.0, 1.0, 1.0, 1.0, 1.0};  // on in_proj's z, x, B, C, dt
-  std::int64_t input_size = 0;                                               // of in_proj; 0: hidden_size
-};
 
 class HybridBuilder {
  public:

@@ -34,9 +34,10 @@ std::vector<LayerKind> read_layer_names(ConfigReader& reader, const std::string&
   return layers;
 }
 
-std::vector<LayerKind> read_layer_count(ConfigReader& reader, LayerKind kind) {
+std::vector<LayerKind> read_layer_count(ConfigReader& reader, LayerKind kind, std::optional<std::int64_t> otherwise) {
   constexpr std::int64_t most = 10000;  // a bad file shall not ask for all memory
-  const std::int64_t count = reader.positive("num_hidden_layers");
+  const std::string key = "num_hidden_layers";
+  const std::int64_t count = otherwise ? reader.positive(key, *otherwise) : reader.positive(key);
   if (count > most) reader.fail("num_hidden_layers", "at most " + std::to_string(most));
   return std::vector<LayerKind>(static_cast<std::size_t>(count), kind);
 }

@@ -1,6 +1,8 @@
 // Which layer does what: the lists of layer kinds in config.json.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,8 +16,10 @@ namespace replayeval {
 std::vector<LayerKind> read_layer_names(ConfigReader& reader, const std::string& key,
                                         const std::vector<LayerKind>& allowed);
 
-// num_hidden_layers layers of one kind. Throws CheckpointError on more than 10,000.
-std::vector<LayerKind> read_layer_count(ConfigReader& reader, LayerKind kind);
+// num_hidden_layers layers of one kind, or `otherwise` if the key is missing. Throws CheckpointError on more than
+// 10,000.
+std::vector<LayerKind> read_layer_count(ConfigReader& reader, LayerKind kind,
+                                        std::optional<std::int64_t> otherwise = std::nullopt);
 
 // Of models whose layers are a mixer each, Mamba-2 or attention: layer_types or layers_block_type, or num_hidden_layers
 // layers of kind `otherwise`. Throws CheckpointError where the keys disagree.

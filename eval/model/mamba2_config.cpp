@@ -4,6 +4,7 @@
 
 #include "eval/model/common_keys.h"
 #include "eval/model/config_reader.h"
+#include "eval/model/layer_list.h"
 
 namespace replayeval {
 namespace {
@@ -49,7 +50,7 @@ Mamba2Config read_mamba2_config(const Checkpoint& checkpoint) {
   architecture.vocab_size = reader.positive("vocab_size", 32768);
   architecture.hidden_size = reader.positive("hidden_size", 4096);
   architecture.max_positions = std::numeric_limits<std::int32_t>::max();  // nothing in this model counts positions
-  architecture.layers.assign(static_cast<std::size_t>(reader.positive("num_hidden_layers", 64)), LayerKind::mamba2);
+  architecture.layers = read_layer_count(reader, LayerKind::mamba2, 64);
   read_mixer(reader, config);
   config.norm_eps = read_norm_eps(reader, "layer_norm_epsilon", 1e-5);
   config.residual_in_fp32 = reader.flag("residual_in_fp32", true);

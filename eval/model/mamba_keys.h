@@ -5,7 +5,7 @@
 #include <string>
 
 #include "eval/model/config_reader.h"
-#include "eval/model/hybrid_builder.h"
+#include "eval/model/mamba_form.h"
 #include "kernels/mamba2/mamba2.h"
 
 namespace replayeval {

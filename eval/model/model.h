@@ -40,9 +40,11 @@ struct ModelOptions {
 struct WeightTotals {
   std::int64_t parameters = 0;         // elements, without scales
   std::int64_t expert_parameters = 0;  // of them in routed experts, of which a token uses a few
+  std::int64_t expert_bytes = 0;       // of these, in memory
   std::int64_t embedding_bytes = 0;    // in memory, in the types that they are computed in
   std::vector<std::int64_t> layer_bytes;
   std::int64_t head_bytes = 0;  // of the final norm and the head, where that is not the embeddings
+  bool tied_head = false;       // the head is the embeddings
 };
 
 // Bytes that one sequence of one arm holds, over all layers.

@@ -5,7 +5,7 @@
 
 #include "eval/model/architecture.h"
 #include "eval/model/mamba_keys.h"
-#include "eval/model/router.h"
+#include "eval/model/router_form.h"
 
 namespace replayeval {
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <optional>
 
 #include "eval/checkpoint/float8_scales.h"
@@ -88,9 +89,12 @@ at::Tensor part_of(const TensorView& view, std::int64_t begin, std::int64_t coun
   const auto options = at::TensorOptions().dtype(type);
   if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(size) == 0)
     return at::from_blob(const_cast<std::byte*>(data), {count}, options);
-  at::Tensor copy = at::empty({count}, options);
-  std::memcpy(copy.data_ptr(), data, static_cast<std::size_t>(count * size));
-  return copy;
+  // Not ATen's allocator: glibc before 2.38 does not reuse what it freed for aligned requests, and the heap would grow.
+  const auto bytes = static_cast<std::size_t>(count * size);
+  std::shared_ptr<std::byte[]> copy(new std::byte[bytes]);
+  std::memcpy(copy.get(), data, bytes);
+  return at::from_blob(
+      copy.get(), {count}, [copy](void* /*memory*/) {}, options);
 }
 
 std::span<const std::byte> bytes_at(const TensorView& view, std::int64_t begin, std::int64_t count) {
@@ -210,7 +214,7 @@ void read_scaled(const TensorView& view, const at::Tensor& scale, const ScaleFor
   at::Tensor by_matrix = scale;
   if (form.layout == ScaleLayout::block) by_matrix = scale.reshape({matrices, -1, scale.size(-1)});
   if (form.layout == ScaleLayout::channel) by_matrix = scale.reshape({matrices, rows});
-  const std::int64_t rows_at_once = std::max<std::int64_t>(1, chunk_bytes / 4 / columns);
+  const std::int64_t rows_at_once = std::max<std::int64_t>(1, chunk_bytes / 4 / 4 / std::max<std::int64_t>(1, columns));
   for (std::int64_t matrix = 0; matrix < matrices; ++matrix)
     for (std::int64_t row = 0; row < rows; row += rows_at_once) {
       const std::int64_t count = std::min(rows_at_once, rows - row), begin = (matrix * rows + row) * columns;

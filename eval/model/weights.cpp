@@ -71,8 +71,10 @@ void WeightLoader::fill(const std::string& name, const at::Tensor& destination) 
   }
   if (!loaded_.insert(name).second) return;
   parameter_count_ += destination.numel();
-  if (belongs_to_experts(name)) expert_parameter_count_ += destination.numel();
   byte_count_ += static_cast<std::int64_t>(destination.nbytes());
+  if (!belongs_to_experts(name)) return;
+  expert_parameter_count_ += destination.numel();
+  expert_byte_count_ += static_cast<std::int64_t>(destination.nbytes());
 }
 
 bool WeightLoader::has(const std::string& name, bool otherwise) const {

@@ -37,7 +37,8 @@ class WeightLoader {
 
   std::int64_t parameter_count() const { return parameter_count_; }  // elements loaded so far, without scales
   std::int64_t expert_parameter_count() const { return expert_parameter_count_; }  // of them, in routed experts
-  std::int64_t byte_count() const { return byte_count_; }                          // of them in memory
+  std::int64_t expert_byte_count() const { return expert_byte_count_; }
+  std::int64_t byte_count() const { return byte_count_; }  // of them in memory
 
   // Throws CheckpointError naming the first tensor that was not loaded, does not begin with a prefix in `skipped` and
   // is no scale of activations.
@@ -52,7 +53,7 @@ class WeightLoader {
   std::optional<std::uint64_t> seed_;
   std::string prefix_;
   std::set<std::string> loaded_;
-  std::int64_t parameter_count_ = 0, expert_parameter_count_ = 0, byte_count_ = 0;
+  std::int64_t parameter_count_ = 0, expert_parameter_count_ = 0, byte_count_ = 0, expert_byte_count_ = 0;
 };
 
 }  // namespace replayeval

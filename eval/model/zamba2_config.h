@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "eval/model/activation.h"
+#include "eval/model/activation_name.h"
 #include "eval/model/architecture.h"
 #include "eval/model/mamba_keys.h"
 #include "eval/model/rotary_config.h"

@@ -23,7 +23,7 @@ find_nvcc() {
 
 builds_cuda() {  # PRESET
   case $1 in
-    cpu | asan) return 1 ;;
+    cpu | asan | fuzz) return 1 ;;
     cuda) return 0 ;;
     *) find_nvcc >/dev/null ;;
   esac

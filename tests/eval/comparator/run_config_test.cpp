@@ -201,9 +201,10 @@ const std::vector<Mistake> mistakes = {
             "that does not start with '.', found 'a/b'"},
     Mistake{"checkpoint: model", "checkpoint: [model]",
             ":2:13: key 'checkpoint': expected the folder of a checkpoint, found a list"},
-    Mistake{"checkpoint: model", "checkpoint: model\nchekpoint: x",
-            ":3:1: key 'chekpoint': unknown in a run; expected one of name, seed, checkpoint, device, "
-            "compute_dtype, numerics, baseline, confidence, bootstrap_samples, arm_defaults, arms, workloads"},
+    Mistake{
+        "checkpoint: model", "checkpoint: model\nchekpoint: x",
+        ":3:1: key 'chekpoint': unknown in a run; expected one of name, seed, checkpoint, weights, device, devices, "
+        "compute_dtype, numerics, baseline, confidence, bootstrap_samples, arm_defaults, arms, workloads"},
     Mistake{"checkpoint: model", "checkpoint: model\ncheckpoint: other",
             ":3:1: key 'checkpoint': given twice in a run; expected once"},
     Mistake{"checkpoint: model", "checkpoint: model\nseed: -1",

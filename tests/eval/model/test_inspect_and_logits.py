@@ -147,7 +147,7 @@ class Commands(unittest.TestCase):
         config = json.loads((self.checkpoint / "config.json").read_text())
         (self.checkpoint / "config.json").write_text(json.dumps({**config, "attention_sinks": 4}))
         self.assert_refused(self.logits(), "config.json", "unknown key \"attention_sinks\"")
-        self.assert_refused(run("inspect", self.checkpoint), "config.json", "unknown key \"attention_sinks\"")
+        self.assertIn("unknown: attention_sinks", run("inspect", self.checkpoint).stdout)
         shutil.rmtree(self.checkpoint)
         self.assert_refused(self.logits(), self.checkpoint, "not a folder")
 
