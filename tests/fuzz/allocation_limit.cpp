@@ -28,7 +28,10 @@ void check(std::size_t size) {
 }  // namespace
 
 #ifdef REPLAYEVAL_ADDRESS_SANITIZER
-#include <sanitizer/allocator_interface.h>
+// As sanitizer/allocator_interface.h has it, a header that g++'s packages lack.
+// NOLINTNEXTLINE(bugprone-reserved-identifier)
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile void*, std::size_t),
+                                                         void (*free_hook)(const volatile void*));
 
 namespace {
 
