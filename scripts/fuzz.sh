@@ -17,7 +17,7 @@ total=0
 build_fuzzers() { scripts/build.sh fuzz >&2; }
 
 fuzz() {  # TARGET
-  local target=$1 folder=build/fuzz/corpus/$1 log=build/fuzz/$1.log code=0 done
+  local target=$1 folder=build/fuzz/corpus/$1 log=build/fuzz/$1.log code=0 executed
   mkdir -p "$folder" build/fuzz/found
   "build/fuzz/bin/fuzz_$target" -runs="$share" -seed="${REPLAYEVAL_FUZZ_SEED:-1}" -max_len=16384 -timeout=10 \
     -rss_limit_mb=1024 -malloc_limit_mb=8 -dict=tests/fuzz/json.dict -print_final_stats=1 -close_fd_mask=1 \
@@ -26,9 +26,9 @@ fuzz() {  # TARGET
     tail -n 40 "$log" >&2
     return 1
   fi
-  done=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
-  total=$((total + done))
-  say "  $target: $done inputs, $(sed -n 's/.*cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1) edges, at most $(
+  executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+  total=$((total + executed))
+  say "  $target: $executed inputs, $(sed -n 's/.*cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1) edges, at most $(
     sed -n 's/^stat::peak_rss_mb: *//p' "$log") MB"
 }
 
