@@ -106,7 +106,7 @@ class Commands(unittest.TestCase):
     def test_bad_arms_and_words(self):
         replay = ["--executor", "replay"]
         self.assert_refused(self.logits(*replay, "--buffer-len", "0"), "buffer_len 0", "1 to 64")
-        self.assert_refused(self.logits(*replay, "--ring-dtype", "float16"), "ring_storage float16")
+        self.assert_refused(self.logits(*replay, "--ring-dtype", "float16"), "--ring-dtype", "bfloat16,float32")
         self.assert_refused(self.logits(*replay, "--ring-form", "deltas", "--flush", "sequential"), "flush sequential")
         self.assert_refused(self.logits(*replay, "--ring-form", "deltas"), "ring_form deltas", "Mamba-2")
         for options in (["--state-dtype", "float8"], ["--mode", "both"], ["--buffer-len", "4"], ["--device", "tpu"]):
