@@ -16,6 +16,8 @@ void forbid_reduced_precision() {
   at::globalContext().setAllowTF32CuDNN(false);
   at::globalContext().setAllowBF16ReductionCuBLAS(false);
   at::globalContext().setAllowFP16ReductionCuBLAS(false);
+  // cuDNN's attention plans anew, for some 45 ms, at every new number of keys: at each token of a decode.
+  at::globalContext().setSDPUseCuDNN(false);
 }
 
 // [projection_size] float32 on `device`; undefined where all five are 1.

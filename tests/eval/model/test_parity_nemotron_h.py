@@ -60,7 +60,7 @@ class NemotronH(parity.ParityTest):
         ids = parity.random_ids(model.config.vocab_size, 200, seed=3)
         theirs = parity.reference_logits(model, ids)
         for mode in ("teacher_forced", "stepwise"):
-            ours = parity.replayeval_logits([BUNDLED], ids, "--mode", mode)[0]
+            ours = parity.replayeval_logits([BUNDLED], ids, *parity.FLOAT32, "--mode", mode)[0]
             self.assert_parity(ours, theirs, f"bundled checkpoint, {mode}")
 
 
