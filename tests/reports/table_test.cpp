@@ -125,7 +125,7 @@ TEST(SummaryTable, FilesGetNoColour) {
 // A pseudo-terminal of 90 columns.
 TEST(SummaryTable, TerminalsGetColourUnlessNoColorIsSet) {
   const int controller = ::posix_openpt(O_RDWR | O_NOCTTY);
-  ASSERT_GE(controller, 0);
+  if (controller < 0) GTEST_SKIP() << "no pseudo-terminals here (a container without /dev/ptmx)";
   ASSERT_EQ(::grantpt(controller), 0);
   ASSERT_EQ(::unlockpt(controller), 0);
   const winsize size{.ws_row = 24, .ws_col = 90, .ws_xpixel = 0, .ws_ypixel = 0};
