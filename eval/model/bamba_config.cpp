@@ -37,13 +37,7 @@ void read_attention(ConfigReader& reader, BambaConfig& config) {
 
 void read_mixers(ConfigReader& reader, BambaConfig& config) {
   Architecture& architecture = config.architecture;
-  if (architecture.count(LayerKind::mamba2) != 0) {
-    config.mamba = read_mamba_keys(reader, architecture.hidden_size);
-    architecture.mamba = config.mamba.shape;
-    architecture.conv_kernel = config.mamba.conv_kernel;
-  } else {
-    ignore_mamba_keys(reader);
-  }
+  config.mamba = read_mamba_keys(reader, architecture);
   if (architecture.count(LayerKind::attention) != 0)
     read_attention(reader, config);
   else
@@ -70,9 +64,7 @@ BambaConfig read_bamba_config(const Checkpoint& checkpoint) {
   config.tie_word_embeddings = reader.flag("tie_word_embeddings", false);
   reader.ignore({"z_loss_coefficient"});  // of training
   ignore_common_keys(reader);
-  reader.finish();
-  architecture.keys_read = reader.keys_read();
-  architecture.keys_ignored = reader.keys_ignored();
+  finish_keys(reader, architecture);
   return config;
 }
 

@@ -34,6 +34,12 @@ void ignore_common_keys(ConfigReader& reader) {
                  "problem_type"});
 }
 
+void finish_keys(ConfigReader& reader, Architecture& architecture) {
+  reader.finish();
+  architecture.keys_read = reader.keys_read();
+  architecture.keys_ignored = reader.keys_ignored();
+}
+
 double read_finite(ConfigReader& reader, const std::string& key, double fallback) {
   const double value = reader.number(key, fallback);
   if (std::isinf(value)) reader.fail(key, "a finite number");

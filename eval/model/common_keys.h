@@ -13,6 +13,10 @@ namespace replayeval {
 // outputs are asked for.
 void ignore_common_keys(ConfigReader& reader);
 
+// The last word of every reader: refuses the keys that nobody accounted for (ConfigReader::finish) and writes the
+// account of the others into the architecture.
+void finish_keys(ConfigReader& reader, Architecture& architecture);
+
 // Throw CheckpointError on an infinite number, and on an epsilon outside 0 to 1.
 double read_finite(ConfigReader& reader, const std::string& key, double fallback);
 double read_norm_eps(ConfigReader& reader, const std::string& key, double fallback);

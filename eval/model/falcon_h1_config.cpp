@@ -113,9 +113,7 @@ FalconH1Config read_falcon_h1_config(const Checkpoint& checkpoint) {
   config.tie_word_embeddings = reader.flag("tie_word_embeddings", false);
   ignore_common_keys(reader);
   reader.ignore(ignored_keys());
-  reader.finish();
-  architecture.keys_read = reader.keys_read();
-  architecture.keys_ignored = reader.keys_ignored();
+  finish_keys(reader, architecture);
   return config;
 }
 

@@ -61,13 +61,7 @@ GraniteMoeHybridConfig read_granitemoehybrid_config(const Checkpoint& checkpoint
   architecture.hidden_size = reader.positive("hidden_size");
   architecture.max_positions = reader.positive("max_position_embeddings", 2048);
   architecture.layers = read_mixer_list(reader, LayerKind::mamba2);
-  if (architecture.count(LayerKind::mamba2) != 0) {
-    config.mamba = read_mamba_keys(reader, architecture.hidden_size);
-    architecture.mamba = config.mamba.shape;
-    architecture.conv_kernel = config.mamba.conv_kernel;
-  } else {
-    ignore_mamba_keys(reader);
-  }
+  config.mamba = read_mamba_keys(reader, architecture);
   if (architecture.count(LayerKind::attention) != 0)
     read_attention(reader, config);
   else
@@ -81,9 +75,7 @@ GraniteMoeHybridConfig read_granitemoehybrid_config(const Checkpoint& checkpoint
   reader.require("normalization_function", {"rmsnorm"}, "other norms are not supported");
   reader.ignore({"init_method"});
   ignore_common_keys(reader);
-  reader.finish();
-  architecture.keys_read = reader.keys_read();
-  architecture.keys_ignored = reader.keys_ignored();
+  finish_keys(reader, architecture);
   return config;
 }
 

@@ -19,14 +19,19 @@ void check_mamba_sizes(const ConfigReader& reader, const MambaSizeKeys& keys, co
   if (conv_kernel < 2 || conv_kernel > 8) reader.fail(keys.conv_kernel, "2 to 8");
 }
 
-MambaKeys read_mamba_keys(ConfigReader& reader, std::int64_t hidden_size) {
+MambaKeys read_mamba_keys(ConfigReader& reader, Architecture& architecture) {
   MambaKeys keys;
+  if (architecture.count(LayerKind::mamba2) == 0) {
+    reader.ignore({"mamba_n_heads", "mamba_n_groups", "mamba_d_head", "mamba_d_state", "mamba_d_conv", "mamba_expand",
+                   "mamba_conv_bias", "mamba_proj_bias", "mamba_chunk_size", "time_step_limit"});
+    return keys;
+  }
   mamba2::Shape& shape = keys.shape;
   shape.num_heads = reader.positive("mamba_n_heads");
   shape.num_groups = reader.positive("mamba_n_groups", 1);
   shape.state_size = reader.positive("mamba_d_state", 256);
   keys.conv_kernel = reader.positive("mamba_d_conv", 4);
-  const std::int64_t inner = reader.positive("mamba_expand", 2) * hidden_size;
+  const std::int64_t inner = reader.positive("mamba_expand", 2) * architecture.hidden_size;
   const bool automatic = !reader.has("mamba_d_head") || reader.says("mamba_d_head", "auto");
   shape.head_dim = automatic ? inner / shape.num_heads : reader.positive("mamba_d_head");
   if (shape.num_heads * shape.head_dim != inner)
@@ -38,12 +43,9 @@ MambaKeys read_mamba_keys(ConfigReader& reader, std::int64_t hidden_size) {
   keys.proj_bias = reader.flag("mamba_proj_bias", false);
   keys.time_step = read_time_step_limit(reader, "time_step_limit");
   reader.ignore({"mamba_chunk_size"});
+  architecture.mamba = keys.shape;
+  architecture.conv_kernel = keys.conv_kernel;
   return keys;
-}
-
-void ignore_mamba_keys(ConfigReader& reader) {
-  reader.ignore({"mamba_n_heads", "mamba_n_groups", "mamba_d_head", "mamba_d_state", "mamba_d_conv", "mamba_expand",
-                 "mamba_conv_bias", "mamba_proj_bias", "mamba_chunk_size", "time_step_limit"});
 }
 
 MambaForm whole_width_form(const MambaKeys& keys, double norm_eps) {

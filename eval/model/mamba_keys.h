@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "eval/model/architecture.h"
 #include "eval/model/config_reader.h"
 #include "eval/model/mamba_form.h"
 #include "kernels/mamba2/mamba2.h"
@@ -34,13 +35,11 @@ struct MambaKeys {
   TimeStepLimit time_step;
 };
 
-// The spelling that bamba, granitemoehybrid and falcon_h1 share: mamba_n_heads, mamba_d_head (a number or "auto"),
-// mamba_n_groups, mamba_d_state, mamba_d_conv, mamba_expand, mamba_conv_bias, mamba_proj_bias, time_step_limit. Throws
-// CheckpointError also where heads * head_dim is not mamba_expand * hidden_size.
-MambaKeys read_mamba_keys(ConfigReader& reader, std::int64_t hidden_size);
-
-// Accounts for those keys in a model without Mamba-2 layers.
-void ignore_mamba_keys(ConfigReader& reader);
+// The spelling that bamba and granitemoehybrid share: mamba_n_heads, mamba_d_head (a number or "auto"), mamba_n_groups,
+// mamba_d_state, mamba_d_conv, mamba_expand, mamba_conv_bias, mamba_proj_bias, time_step_limit. Needs the
+// architecture's layers and hidden_size, and fills its mamba and conv_kernel; in a model without Mamba-2 layers the
+// keys are ignored. Throws CheckpointError also where heads * head_dim is not mamba_expand * hidden_size.
+MambaKeys read_mamba_keys(ConfigReader& reader, Architecture& architecture);
 
 // A mixer of these keys whose gated norm goes over the whole width, whatever the groups; `norm_eps` is the norm's.
 MambaForm whole_width_form(const MambaKeys& keys, double norm_eps);

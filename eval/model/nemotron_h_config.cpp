@@ -177,9 +177,7 @@ NemotronHConfig read_nemotron_h_config(const Checkpoint& checkpoint) {
   config.tie_word_embeddings = reader.flag("tie_word_embeddings", false);
   ignore_unused(reader, architecture);
   ignore_unread_keys(reader);
-  reader.finish();
-  architecture.keys_read = reader.keys_read();
-  architecture.keys_ignored = reader.keys_ignored();
+  finish_keys(reader, architecture);
   return config;
 }
 

@@ -145,9 +145,7 @@ Zamba2Config read_zamba2_config(const Checkpoint& checkpoint) {
   check_derived(reader, architecture);
   ignore_common_keys(reader);
   reader.ignore(ignored_keys());
-  reader.finish();
-  architecture.keys_read = reader.keys_read();
-  architecture.keys_ignored = reader.keys_ignored();
+  finish_keys(reader, architecture);
   return config;
 }
 
