@@ -7,6 +7,9 @@ namespace replayeval {
 
 enum class Route : std::uint8_t { output_only, state_and_output };
 enum class Flush : std::uint8_t { summed, sequential };
+// What a replay ring keeps of a token: the recurrence's inputs, or vectors computed from them
+// (delta_rule/delta_rule.h).
+enum class RingForm : std::uint8_t { inputs, deltas };
 
 inline constexpr std::size_t kMaxBufferLen = 64;
 

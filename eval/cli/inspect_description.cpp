@@ -101,7 +101,8 @@ ordered_json describe_memory(const Architecture& architecture) {
   }
   for (const Dtype dtype : inspected_rings)
     for (const std::int64_t length : inspected_buffer_lens)
-      memory["ring"][name_of(dtype)][std::to_string(length)] = ring_bytes(architecture, length, dtype);
+      memory["ring"][name_of(dtype)][std::to_string(length)] =
+          ring_bytes(architecture, architecture.published_ring_form(), length, dtype);
   return memory;
 }
 
@@ -120,12 +121,13 @@ ordered_json step_ratios(const Subject& subject, double exact, double replay) {
 // One row per buffer length, state type and ring type.
 ordered_json describe_traffic(const Subject& subject) {
   ordered_json rows = ordered_json::array();
-  if (subject.architecture.count(LayerKind::mamba2) == 0) return rows;
+  if (subject.architecture.state_space_layers() == 0) return rows;
   for (const std::int64_t length : inspected_buffer_lens)
     for (const Dtype state : inspected_states)
       for (const Dtype ring : inspected_rings) {
         const double exact = exact_bytes_per_token(subject.architecture, state, subject.compute);
-        const double replay = replay_bytes_per_token(subject.architecture, length, state, ring, subject.compute);
+        const double replay = replay_bytes_per_token(subject.architecture, subject.architecture.published_ring_form(),
+                                                     length, state, ring, subject.compute);
         rows.push_back({{"buffer_len", length},
                         {"state", dtype_name(state)},
                         {"ring", dtype_name(ring)},
@@ -167,7 +169,7 @@ ordered_json describe_fit(const Subject& subject) {
     for (const Dtype ring : inspected_rings)
       for (const std::int64_t length : inspected_buffer_lens)
         sequences["replay"][name_of(state)][name_of(ring)][std::to_string(length)] =
-            fit(exact + ring_bytes(architecture, length, ring));
+            fit(exact + ring_bytes(architecture, architecture.published_ring_form(), length, ring));
   }
   return {{"memory_bytes", *subject.options.memory},
           {"weight_bytes", weight_bytes(subject.totals)},

@@ -14,6 +14,7 @@
 #include "eval/checkpoint/checkpoint.h"
 #include "eval/cli/token_ids_file.h"
 #include "eval/model/architecture.h"
+#include "eval/model/delta_numerics.h"
 #include "eval/model/model.h"
 #include "eval/npy.h"
 
@@ -28,6 +29,8 @@ struct Arguments {
   std::optional<Dtype> compute_dtype, ring_dtype;
   DtFloor dt_floor = DtFloor::published;
   NormSpan norm_span = NormSpan::published;
+  delta_rule::Numerics delta_rule = default_delta_numerics;
+  std::optional<RingForm> ring_form;
   Arm arm;
   std::vector<const CLI::Option*> replay_only;
 };
@@ -50,6 +53,12 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, Target& targ
       ->check(CLI::IsMember(words));
 }
 
+void add_precision(CLI::App& command, const std::string& name, delta_rule::Precision& target, const std::string& what) {
+  add_choice<delta_rule::Precision, delta_rule::Precision>(
+      command, name, target, {{"float32", delta_rule::Precision::float32}, {"compute", delta_rule::Precision::compute}},
+      "Delta-rule models: where " + what + " is rounded");
+}
+
 void add_arm_options(CLI::App& command, Arguments& arguments) {
   Arm& arm = arguments.arm;
   arm.name = "logits";
@@ -65,17 +74,16 @@ void add_arm_options(CLI::App& command, Arguments& arguments) {
       add_choice<std::optional<Dtype>, Dtype>(command, "--ring-dtype", arguments.ring_dtype,
                                               {{"float32", Dtype::float32}, {"bfloat16", Dtype::bfloat16}},
                                               "Ring storage (default the compute dtype)"),
-      add_choice<RingForm, RingForm>(command, "--ring-form", arm.ring_form,
-                                     {{"inputs", RingForm::inputs}, {"deltas", RingForm::deltas}},
-                                     "What the ring holds (default inputs)"),
-      add_choice<mamba2::Route, mamba2::Route>(
-          command, "--route", arm.replay.route,
-          {{"output_only", mamba2::Route::output_only}, {"state_and_output", mamba2::Route::state_and_output}},
-          "How y is computed between flushes (default output_only)"),
-      add_choice<mamba2::Flush, mamba2::Flush>(
-          command, "--flush", arm.replay.flush,
-          {{"summed", mamba2::Flush::summed}, {"sequential", mamba2::Flush::sequential}},
-          "How a flush builds the state (default summed)")};
+      add_choice<std::optional<RingForm>, RingForm>(command, "--ring-form", arguments.ring_form,
+                                                    {{"inputs", RingForm::inputs}, {"deltas", RingForm::deltas}},
+                                                    "What the ring holds (default deltas for delta-rule models, "
+                                                    "inputs for the others)"),
+      add_choice<Route, Route>(command, "--route", arm.replay.route,
+                               {{"output_only", Route::output_only}, {"state_and_output", Route::state_and_output}},
+                               "How y is computed between flushes (default output_only)"),
+      add_choice<Flush, Flush>(command, "--flush", arm.replay.flush,
+                               {{"summed", Flush::summed}, {"sequential", Flush::sequential}},
+                               "How a flush builds the state (default summed)")};
   for (CLI::Option* option : replay_only) {
     option->needs(executor);
     arguments.replay_only.push_back(option);
@@ -131,10 +139,13 @@ void write_logits(const Arguments& arguments, const std::string& folder, const s
   options.compute_dtype = compute_dtype(arguments, checkpoint);
   options.dt_floor = arguments.dt_floor;
   options.norm_span = arguments.norm_span;
+  options.delta_rule = arguments.delta_rule;
+  const Architecture architecture = describe_architecture(checkpoint);
   Arm arm = arguments.arm;
+  arm.ring_form = arguments.ring_form.value_or(architecture.published_ring_form());
   arm.replay.ring_dtype = arguments.ring_dtype.value_or(options.compute_dtype);
   validate(arm);
-  const std::vector<std::int64_t> ids = read_token_ids(arguments.ids, describe_architecture(checkpoint).vocab_size);
+  const std::vector<std::int64_t> ids = read_token_ids(arguments.ids, architecture.vocab_size);
   const std::unique_ptr<Model> model = load_model(checkpoint, options);
   const std::vector<float> all = compute_logits(*model, arm, ids, arguments.mode);
   write_npy(out, {static_cast<std::int64_t>(ids.size()), model->vocab_size()}, std::span<const float>(all));
@@ -174,6 +185,9 @@ void add_logits_command(CLI::App& app) {
   add_choice<NormSpan, NormSpan>(*command, "--norm-span", arguments->norm_span,
                                  {{"published", NormSpan::published}, {"transformers", NormSpan::transformers}},
                                  "Whose span of a gated norm with several groups (default published)");
+  add_precision(*command, "--beta", arguments->delta_rule.beta, "beta's sigmoid (default compute)");
+  add_precision(*command, "--log-decay", arguments->delta_rule.log_decay, "the log-decay (default float32)");
+  add_precision(*command, "--qk-norm", arguments->delta_rule.qk_norm, "normalised q and k (default float32)");
   add_arm_options(*command, *arguments);
   command->callback([arguments] { run_logits(*arguments); });
 }

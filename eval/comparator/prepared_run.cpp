@@ -16,10 +16,12 @@ PreparedRun prepare_run(const std::filesystem::path& config_file, const std::opt
   options.compute_dtype = compute_dtype_of(config, stored_dtype(checkpoint));
   options.dt_floor = config.dt_floor;
   options.norm_span = config.norm_span;
+  options.delta_rule = config.delta_rule;
   options.gpus = config.gpus;
   options.all_gpus = config.all_gpus;
   if (config.random_weights) options.random_seed = config.seed;
-  std::vector<Arm> arms = arms_of(config, options.compute_dtype);
+  std::vector<Arm> arms =
+      arms_of(config, describe_architecture(checkpoint).published_ring_form(), options.compute_dtype);
   return {std::move(config), std::move(checkpoint), options, std::move(arms)};
 }
 

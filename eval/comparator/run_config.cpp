@@ -18,7 +18,7 @@ constexpr std::int64_t longest_context = std::int64_t{1} << 24;
 
 const Words replay_keys = {"ring_form", "ring_storage", "buffer_len", "route", "flush"};
 const Words state_dtypes = {"float32", "bfloat16", "float16"};
-const Words ring_dtypes = {"float32", "bfloat16"};
+const Words ring_dtypes = {"compute_dtype", "float32", "bfloat16"};
 
 Storage parse_storage(const YamlMap& arm, Storage storage) {
   const YAML::Node value = arm.require("state_storage", join_words(state_dtypes));
@@ -31,17 +31,20 @@ Storage parse_storage(const YamlMap& arm, Storage storage) {
 
 void parse_ring(const YamlMap& map, ArmConfig& config) {
   Arm& arm = config.arm;
-  if (map.has("ring_form"))
-    arm.ring_form = map.word("ring_form", {"inputs", "deltas"}) == "inputs" ? RingForm::inputs : RingForm::deltas;
-  if (map.has("ring_storage")) config.ring_storage = parse_dtype(map.word("ring_storage", ring_dtypes));
+  if (map.has("ring_form")) {
+    const std::string form = map.word("ring_form", {"published", "inputs", "deltas"});
+    config.ring_form.reset();
+    if (form != "published") config.ring_form = form == "inputs" ? RingForm::inputs : RingForm::deltas;
+  }
+  if (map.has("ring_storage"))  // parse_dtype() knows no compute_dtype
+    config.ring_storage = parse_dtype(map.word("ring_storage", ring_dtypes));
   if (map.has("buffer_len")) arm.replay.buffer_len = map.integer("buffer_len", 1, 64);
   if (map.has("route"))
     arm.replay.route = map.word("route", {"output_only", "state_and_output"}) == "output_only"
-                           ? mamba2::Route::output_only
-                           : mamba2::Route::state_and_output;
+                           ? Route::output_only
+                           : Route::state_and_output;
   if (map.has("flush"))
-    arm.replay.flush =
-        map.word("flush", {"summed", "sequential"}) == "summed" ? mamba2::Flush::summed : mamba2::Flush::sequential;
+    arm.replay.flush = map.word("flush", {"summed", "sequential"}) == "summed" ? Flush::summed : Flush::sequential;
 }
 
 // `executor` is optional in arm_defaults; an arm must have one from somewhere.
@@ -59,14 +62,16 @@ ArmConfig parse_arm(const YAML::Node& node, const std::filesystem::path& file, c
     for (const std::string_view key : replay_keys)
       if (map.has(std::string(key)))
         map.fail(std::string(key), "means nothing with executor: exact; expected only with executor: replay");
-    config.arm.ring_form = RingForm::inputs;
     config.arm.replay = {};
+    config.ring_form.reset();
     config.ring_storage.reset();
     return config;
   }
   parse_ring(map, config);
   try {
-    validate(config.arm);
+    Arm written = config.arm;
+    written.ring_form = config.ring_form.value_or(RingForm::inputs);
+    validate(written);
   } catch (const std::invalid_argument& error) {
     map.fail("name", error.what());
   }
@@ -287,11 +292,20 @@ void parse_numerics(const YamlMap& root, RunConfig& config) {
     config.compute_dtype = parse_dtype(root.word("compute_dtype", {"auto", "float32", "bfloat16"}));
   parse_devices(root, config);
   if (!root.has("numerics")) return;
-  const YamlMap map(root.require("numerics", "a mapping"), config.file, "numerics", {"dt_floor", "norm_span"});
+  const YamlMap map(root.require("numerics", "a mapping"), config.file, "numerics",
+                    {"dt_floor", "norm_span", "beta", "log_decay", "qk_norm"});
   if (map.has("dt_floor") && map.word("dt_floor", {"published", "transformers"}) == "transformers")
     config.dt_floor = DtFloor::transformers;
   if (map.has("norm_span") && map.word("norm_span", {"published", "transformers"}) == "transformers")
     config.norm_span = NormSpan::transformers;
+  const auto precision = [&map](const char* key, delta_rule::Precision& target) {
+    if (map.has(key))
+      target = map.word(key, {"float32", "compute"}) == "float32" ? delta_rule::Precision::float32
+                                                                  : delta_rule::Precision::compute;
+  };
+  precision("beta", config.delta_rule.beta);
+  precision("log_decay", config.delta_rule.log_decay);
+  precision("qk_norm", config.delta_rule.qk_norm);
 }
 
 YAML::Node parse_yaml(const std::string& text, const std::filesystem::path& file) {
@@ -346,11 +360,14 @@ Dtype compute_dtype_of(const RunConfig& config, Dtype checkpoint_dtype) {
   return config.device == DeviceKind::cpu ? Dtype::float32 : checkpoint_dtype;
 }
 
-std::vector<Arm> arms_of(const RunConfig& config, Dtype compute_dtype) {
+std::vector<Arm> arms_of(const RunConfig& config, RingForm published, Dtype compute_dtype) {
   std::vector<Arm> arms;
   for (const ArmConfig& written : config.arms) {
     Arm arm = written.arm;
-    if (arm.executor == Executor::replay) arm.replay.ring_dtype = written.ring_storage.value_or(compute_dtype);
+    if (arm.executor == Executor::replay) {
+      arm.ring_form = written.ring_form.value_or(published);
+      arm.replay.ring_dtype = written.ring_storage.value_or(compute_dtype);
+    }
     validate(arm);
     arms.push_back(std::move(arm));
   }

@@ -15,6 +15,7 @@
 #include "datasets/random_ids.h"
 #include "datasets/text_source.h"
 #include "eval/executors/arm.h"
+#include "eval/model/delta_numerics.h"
 #include "eval/model/dt_floor.h"
 #include "eval/model/norm_span.h"
 #include "kernels/types.h"
@@ -31,13 +32,16 @@ enum class Prompt : std::uint8_t { decode, prefill };
 enum class ErrorDepth : std::uint8_t { local, propagated, gold };
 std::string_view dt_floor_name(DtFloor floor);
 std::string_view norm_span_name(NormSpan span);
+std::string_view precision_name(delta_rule::Precision precision);  // "float32" or "compute"
 std::string_view prompt_name(Prompt prompt);
 std::string_view error_depth_name(ErrorDepth depth);
 std::string_view mode_name(Mode mode);
 
-// An arm as written: ring_storage absent means the run's compute dtype, which is known only with the checkpoint.
+// An arm as written. What is absent is known only with the checkpoint: ring_form as published for its family,
+// ring_storage the run's compute dtype.
 struct ArmConfig {
   Arm arm;
+  std::optional<RingForm> ring_form;
   std::optional<Dtype> ring_storage;
 };
 
@@ -84,6 +88,7 @@ struct RunConfig {
   std::optional<Dtype> compute_dtype;  // absent: "auto"
   DtFloor dt_floor = DtFloor::published;
   NormSpan norm_span = NormSpan::published;
+  delta_rule::Numerics delta_rule = default_delta_numerics;
   std::string baseline;
   double confidence = 0.95;
   std::int64_t bootstrap_samples = 2000;
@@ -104,8 +109,9 @@ RunConfig load_run_config(const std::filesystem::path& file);
 // "auto": float32 on the CPU, the checkpoint's type on CUDA.
 Dtype compute_dtype_of(const RunConfig& config, Dtype checkpoint_dtype);
 
-// Arms ready to run. Throws std::invalid_argument as validate(Arm) does.
-std::vector<Arm> arms_of(const RunConfig& config, Dtype compute_dtype);
+// Arms ready to run. `published`: the model's Architecture::published_ring_form(). Throws std::invalid_argument as
+// validate(Arm) does.
+std::vector<Arm> arms_of(const RunConfig& config, RingForm published, Dtype compute_dtype);
 
 // The config with every default filled in, as results.json holds it; paths as written.
 nlohmann::json to_json(const RunConfig& config);

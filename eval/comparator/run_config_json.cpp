@@ -7,8 +7,9 @@ namespace {
 
 nlohmann::json to_json(const ArmConfig& config) {
   nlohmann::json json = replayeval::to_json(config.arm);
-  if (config.arm.executor == Executor::replay)
-    json["ring_storage"] = config.ring_storage ? dtype_name(*config.ring_storage) : "compute_dtype";
+  if (config.arm.executor == Executor::exact) return json;
+  json["ring_form"] = config.ring_form ? ring_form_name(*config.ring_form) : "published";
+  json["ring_storage"] = config.ring_storage ? dtype_name(*config.ring_storage) : "compute_dtype";
   return json;
 }
 
@@ -48,6 +49,10 @@ std::string_view dt_floor_name(DtFloor floor) { return floor == DtFloor::publish
 
 std::string_view norm_span_name(NormSpan span) { return span == NormSpan::published ? "published" : "transformers"; }
 
+std::string_view precision_name(delta_rule::Precision precision) {
+  return precision == delta_rule::Precision::float32 ? "float32" : "compute";
+}
+
 std::string_view prompt_name(Prompt prompt) { return prompt == Prompt::decode ? "decode" : "prefill"; }
 
 std::string_view error_depth_name(ErrorDepth depth) {
@@ -61,19 +66,23 @@ nlohmann::json to_json(const RunConfig& config) {
   nlohmann::json arms = nlohmann::json::array(), workloads = nlohmann::json::array();
   for (const ArmConfig& arm : config.arms) arms.push_back(to_json(arm));
   for (const WorkloadConfig& workload : config.workloads) workloads.push_back(to_json(workload));
-  nlohmann::json json = {
-      {"name", config.name},
-      {"seed", config.seed},
-      {"checkpoint", config.checkpoint},
-      {"weights", config.random_weights ? "random" : "stored"},
-      {"device", config.device == DeviceKind::cpu ? "cpu" : "cuda"},
-      {"compute_dtype", config.compute_dtype ? dtype_name(*config.compute_dtype) : "auto"},
-      {"numerics", {{"dt_floor", dt_floor_name(config.dt_floor)}, {"norm_span", norm_span_name(config.norm_span)}}},
-      {"baseline", config.baseline},
-      {"confidence", config.confidence},
-      {"bootstrap_samples", config.bootstrap_samples},
-      {"arms", arms},
-      {"workloads", workloads}};
+  nlohmann::json json = {{"name", config.name},
+                         {"seed", config.seed},
+                         {"checkpoint", config.checkpoint},
+                         {"weights", config.random_weights ? "random" : "stored"},
+                         {"device", config.device == DeviceKind::cpu ? "cpu" : "cuda"},
+                         {"compute_dtype", config.compute_dtype ? dtype_name(*config.compute_dtype) : "auto"},
+                         {"numerics",
+                          {{"dt_floor", dt_floor_name(config.dt_floor)},
+                           {"norm_span", norm_span_name(config.norm_span)},
+                           {"beta", precision_name(config.delta_rule.beta)},
+                           {"log_decay", precision_name(config.delta_rule.log_decay)},
+                           {"qk_norm", precision_name(config.delta_rule.qk_norm)}}},
+                         {"baseline", config.baseline},
+                         {"confidence", config.confidence},
+                         {"bootstrap_samples", config.bootstrap_samples},
+                         {"arms", arms},
+                         {"workloads", workloads}};
   if (config.all_gpus) json["devices"] = "auto";
   for (const int gpu : config.gpus) json["devices"].push_back("cuda:" + std::to_string(gpu));
   return json;

@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "eval/comparator/gold_recurrence.h"
+#include "eval/executors/device.h"
 #include "eval/metrics/state_error.h"
 
 namespace replayeval {
@@ -20,13 +19,13 @@ namespace {
 
 // One arm's side run of one mixer: caches of its own, and what they hold after the newest segment.
 struct SideRun {
-  Mamba2Cache cache;
-  at::Tensor state, y, conv;  // float32 on the CPU [heads, P, N] and [heads, P]; conv as the mixer made it
+  MixerCache cache;
+  at::Tensor state, y, conv;  // float32 on the CPU [heads, rows, columns] and [heads, rows]; conv as the mixer made it
 
-  void decode(const Mamba2Mixer& mixer, const Arm& arm, const at::Tensor& projected) {
-    const Mamba2Result result = run_mamba2(mixer, arm, cache, projected);
+  void decode(const Mixer& mixer, const Arm& arm, const at::Tensor& projected) {
+    const MixerResult result = mixer.run(arm, cache, projected);
     advance_cursor(arm, cache.cursor, 1, projected.size(1));
-    state = present_state(mixer, arm, cache, 1).select(0, 0).to(at::kCPU, at::kFloat).contiguous();
+    state = mixer.present_state(arm, cache, 1).select(0, 0).to(at::kCPU, at::kFloat).contiguous();
     y = result.y.select(0, 0).select(0, -1).to(at::kCPU, at::kFloat).contiguous();
     conv = result.conv;
   }
@@ -77,8 +76,8 @@ class StateProbe::Impl final : public MixerTap {
  private:
   struct MixerRuns {
     std::vector<SideRun> own, on_baseline;  // by arm
-    std::vector<std::optional<GoldRecurrence>>
-        gold;  // by arm; absent while the arm has seen just what the baseline saw
+    // By arm; null while the arm has seen just what the baseline saw.
+    std::vector<std::unique_ptr<GoldRecurrence>> gold;
   };
 
   bool measures(ErrorDepth depth) const { return std::find(depths_.begin(), depths_.end(), depth) != depths_.end(); }
@@ -103,24 +102,21 @@ class StateProbe::Impl final : public MixerTap {
 
 void StateProbe::Impl::start_side_runs() {
   runs_.clear();
-  for (const Mamba2Mixer& mixer : model_.mixers()) {
+  const at::ScalarType dtype = scalar_type(model_.options().compute_dtype);
+  for (const auto& mixer : model_.mixers()) {
     MixerRuns& runs = runs_.emplace_back();
     for (const Arm& arm : arms_) {
-      const at::Device device = mixer.A_log.device();
-      const at::ScalarType dtype = model_.options().compute_dtype == Dtype::float32    ? at::kFloat
-                                   : model_.options().compute_dtype == Dtype::bfloat16 ? at::kBFloat16
-                                                                                       : at::kHalf;
-      runs.own.push_back({make_mamba2_cache(mixer, arm, 1, dtype, device), {}, {}, {}});
-      runs.on_baseline.push_back({make_mamba2_cache(mixer, arm, 1, dtype, device), {}, {}, {}});
+      runs.own.push_back({mixer->make_cache(arm, 1, dtype), {}, {}, {}});
+      runs.on_baseline.push_back({mixer->make_cache(arm, 1, dtype), {}, {}, {}});
     }
     runs.gold.resize(arms_.size());
-    runs.gold[baseline_].emplace(mixer);
+    runs.gold[baseline_] = mixer->gold();
   }
 }
 
 void StateProbe::Impl::compare(std::size_t mixer) {
   MixerRuns& runs = runs_[mixer];
-  const Mamba2Mixer& layer = model_.mixers()[mixer];
+  const Mixer& layer = *model_.mixers()[mixer];
   for (std::size_t arm = 0; arm < arms_.size(); ++arm) runs.own[arm].decode(layer, arms_[arm], segment_[arm]);
   const SideRun& truth = runs.own[baseline_];
   for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
@@ -141,7 +137,8 @@ void StateProbe::Impl::compare(std::size_t mixer) {
 void StateProbe::Impl::run_gold(std::size_t mixer) {
   MixerRuns& runs = runs_[mixer];
   for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
-    if (!runs.gold[arm] && !at::equal(segment_[arm], segment_[baseline_])) runs.gold[arm] = runs.gold[baseline_];
+    if (!runs.gold[arm] && !at::equal(segment_[arm], segment_[baseline_]))
+      runs.gold[arm] = runs.gold[baseline_]->clone();
   }
   at::parallel_for(0, static_cast<std::int64_t>(arms_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto arm = static_cast<std::size_t>(begin); arm < static_cast<std::size_t>(end); ++arm) {
@@ -158,11 +155,11 @@ void StateProbe::Impl::run_gold(std::size_t mixer) {
 template <typename T>
 void StateProbe::Impl::record(std::size_t arm, ErrorDepth depth, std::size_t mixer, const SideRun& run,
                               std::span<const T> state, std::span<const T> output) {
-  const mamba2::Shape& shape = model_.mixers()[mixer].shape;
-  const auto [entry, fresh] =
-      errors_.try_emplace(Key{arm, depth, mixer, position_},
-                          Errors{metrics::StateErrorAccumulator(shape.num_heads, shape.head_dim * shape.state_size),
-                                 metrics::StateErrorAccumulator(shape.num_heads, shape.head_dim)});
+  const MixerSizes& sizes = model_.mixers()[mixer]->sizes();
+  const auto [entry, fresh] = errors_.try_emplace(
+      Key{arm, depth, mixer, position_},
+      Errors{metrics::StateErrorAccumulator(sizes.num_heads, sizes.state_rows * sizes.state_columns),
+             metrics::StateErrorAccumulator(sizes.num_heads, sizes.state_rows)});
   entry->second.state.add(floats(run.state), state);
   entry->second.output.add(floats(run.y), output);
 }

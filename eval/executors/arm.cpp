@@ -18,12 +18,12 @@ void check_storage(const Arm& arm, const Storage& storage) {
 }
 
 void check_replay(const Arm& arm) {
-  const mamba2::ReplayForm& form = arm.replay;
+  const Replay& form = arm.replay;
   if (form.buffer_len < 1 || form.buffer_len > 64)
     refuse(arm, "buffer_len", std::to_string(form.buffer_len), "1 to 64");
   if (form.ring_dtype != Dtype::float32 && form.ring_dtype != Dtype::bfloat16)
     refuse(arm, "ring_storage", std::string(dtype_name(form.ring_dtype)), "float32 or bfloat16");
-  if (arm.ring_form == RingForm::deltas && form.flush == mamba2::Flush::sequential)
+  if (arm.ring_form == RingForm::deltas && form.flush == Flush::sequential)
     refuse(arm, "flush", "sequential with ring_form deltas",
            "summed, because a sequential flush re-runs the recurrence over an inputs ring");
 }
@@ -34,11 +34,9 @@ std::string_view executor_name(Executor executor) { return executor == Executor:
 
 std::string_view ring_form_name(RingForm form) { return form == RingForm::inputs ? "inputs" : "deltas"; }
 
-std::string_view route_name(mamba2::Route route) {
-  return route == mamba2::Route::output_only ? "output_only" : "state_and_output";
-}
+std::string_view route_name(Route route) { return route == Route::output_only ? "output_only" : "state_and_output"; }
 
-std::string_view flush_name(mamba2::Flush flush) { return flush == mamba2::Flush::summed ? "summed" : "sequential"; }
+std::string_view flush_name(Flush flush) { return flush == Flush::summed ? "summed" : "sequential"; }
 
 bool same_arithmetic(const Arm& a, const Arm& b) {
   if (a.executor != b.executor || a.state_storage.dtype != b.state_storage.dtype ||

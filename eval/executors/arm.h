@@ -8,27 +8,34 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/mamba2/mamba2.h"
+#include "kernels/decode.h"
 
 namespace replayeval {
 
 enum class Executor : std::uint8_t { exact, replay };
-enum class RingForm : std::uint8_t { inputs, deltas };  // deltas belong to the delta-rule family
 enum class Mode : std::uint8_t { stepwise, teacher_forced };
 
 // As configurations and results spell them: "exact", "inputs", "output_only", "summed", ...
 std::string_view executor_name(Executor executor);
 std::string_view ring_form_name(RingForm form);
-std::string_view route_name(mamba2::Route route);
-std::string_view flush_name(mamba2::Flush flush);
+std::string_view route_name(Route route);
+std::string_view flush_name(Flush flush);
+
+// What the ReplayForm of every family has.
+struct Replay {
+  std::int64_t buffer_len = 16;  // 1..64
+  Route route = Route::output_only;
+  Flush flush = Flush::summed;
+  Dtype ring_dtype = Dtype::float32;  // float32 or bfloat16
+};
 
 struct Arm {
   std::string name;
   Executor executor = Executor::exact;
   Storage state_storage;
   // Replay only:
-  RingForm ring_form = RingForm::inputs;
-  mamba2::ReplayForm replay;
+  RingForm ring_form = RingForm::inputs;  // deltas belong to the delta-rule family
+  Replay replay;
   friend bool same_arithmetic(const Arm& a, const Arm& b);  // equal in all but name: an A/A pair
 };
 

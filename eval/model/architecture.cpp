@@ -9,6 +9,10 @@ std::string_view layer_kind_name(LayerKind kind) {
   switch (kind) {
     case LayerKind::mamba2:
       return "mamba2";
+    case LayerKind::gated_delta:
+      return "gated_delta";
+    case LayerKind::kda:
+      return "kda";
     case LayerKind::attention:
       return "attention";
     case LayerKind::mlp:
@@ -28,7 +32,18 @@ std::int64_t Architecture::count(LayerKind kind) const {
   });
 }
 
+std::int64_t Architecture::state_space_layers() const {
+  return count(LayerKind::mamba2) + count(LayerKind::gated_delta) + count(LayerKind::kda);
+}
+
+delta_rule::Family Architecture::delta_family() const {
+  return count(LayerKind::kda) != 0 ? delta_rule::Family::kda : delta_rule::Family::gated_delta;
+}
+
+RingForm Architecture::published_ring_form() const { return has_delta_rule() ? RingForm::deltas : RingForm::inputs; }
+
 std::int64_t Architecture::conv_dim() const {
+  if (has_delta_rule()) return 2 * delta.num_key_heads * delta.key_dim + delta.num_value_heads * delta.value_dim;
   return mamba.num_heads * mamba.head_dim + 2 * mamba.num_groups * mamba.state_size;
 }
 

@@ -9,23 +9,27 @@ at::Tensor timed_linear(const at::Tensor& x, const Linear& layer, const Step& st
   return linear(x, layer);
 }
 
+at::Tensor mix_arms(const at::Tensor& projected, const Mixer& mixer, std::size_t index, const Linear& out_proj,
+                    const Step& step) {
+  const std::int64_t arms = projected.size(0);
+  const at::Tensor inputs = projected.view({arms, step.batch, step.tokens, -1});
+  std::vector<at::Tensor> outputs;
+  for (std::int64_t arm = 0; arm < arms; ++arm) {
+    const at::Tensor input = inputs.select(0, arm);
+    if (step.tap != nullptr) step.tap->on_mixer(static_cast<std::int64_t>(index), static_cast<std::size_t>(arm), input);
+    MixerCache& cache = step.cache.of(arm).mixers[index];
+    outputs.push_back(mixer.run(step.cache.arm(arm), cache, input, {}, step.clock).out);
+  }
+  return timed_linear(at::stack(outputs).view({arms, step.batch * step.tokens, -1}), out_proj, step);
+}
+
 at::Tensor MambaBlock::run(const at::Tensor& x, const Step& step) const {
-  const std::int64_t arms = x.size(0);
   at::Tensor projected = timed_linear(x, weights_.in_proj, step);
   if (weights_.projection_multiplier.defined())
     projected = per_arm(projected, [this](const at::Tensor& part) {
       return part.mul(weights_.projection_multiplier.to(part.scalar_type()));
     });
-  projected = projected.view({arms, step.batch, step.tokens, -1});
-  std::vector<at::Tensor> outputs;
-  for (std::int64_t arm = 0; arm < arms; ++arm) {
-    const at::Tensor input = projected.select(0, arm);
-    if (step.tap != nullptr)
-      step.tap->on_mixer(static_cast<std::int64_t>(index_), static_cast<std::size_t>(arm), input);
-    Mamba2Cache& cache = step.cache.of(arm).mixers[index_];
-    outputs.push_back(run_mamba2(mixer_, step.cache.arm(arm), cache, input, {}, step.clock).out);
-  }
-  return timed_linear(at::stack(outputs).view({arms, step.batch * step.tokens, -1}), weights_.out_proj, step);
+  return mix_arms(projected, *mixer_, index_, weights_.out_proj, step);
 }
 
 at::Tensor attend_arms(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionForm& form,

@@ -1,8 +1,9 @@
-// What stands between a layer's norm and its residual: a Mamba-2 mixer, attention, or an MLP.
+// What stands between a layer's norm and its residual: a state-space mixer, attention, or an MLP.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <optional>
 
 #include "eval/model/hybrid_cache.h"
@@ -36,16 +37,20 @@ struct MambaWeights {
   at::Tensor projection_multiplier;  // [projection_size] float32 on in_proj's output, or undefined
 };
 
+// The mixer under every arm, one after the other, and out_proj. `index` counts the model's mixers from 0.
+// projected: [arms, batch * tokens, mixer.sizes().projection], compute dtype -> [arms, batch * tokens, hidden].
+at::Tensor mix_arms(const at::Tensor& projected, const Mixer& mixer, std::size_t index, const Linear& out_proj,
+                    const Step& step);
+
 class MambaBlock : public Block {
  public:
-  // `index` counts the model's mixers from 0.
-  MambaBlock(MambaWeights weights, Mamba2Mixer mixer, std::size_t index)
+  MambaBlock(MambaWeights weights, std::shared_ptr<const Mixer> mixer, std::size_t index)
       : weights_(std::move(weights)), mixer_(std::move(mixer)), index_(index) {}
   at::Tensor run(const at::Tensor& x, const Step& step) const override;
 
  private:
   MambaWeights weights_;
-  Mamba2Mixer mixer_;
+  std::shared_ptr<const Mixer> mixer_;
   std::size_t index_;
 };
 

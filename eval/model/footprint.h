@@ -10,14 +10,15 @@ namespace replayeval {
 
 // Bytes of one sequence, over all layers of the kind.
 std::int64_t state_bytes(const Architecture& architecture, Dtype state);
-// An inputs ring: x and B in `ring`, dt in float32, buffer_len entries.
-std::int64_t ring_bytes(const Architecture& architecture, std::int64_t buffer_len, Dtype ring);
+// A ring of buffer_len entries. Mamba-2: x and B in `ring`, dt in float32. Delta rule: d (deltas) or v (inputs) and k
+// in `ring`, the log-decays and, with inputs, beta in float32.
+std::int64_t ring_bytes(const Architecture& architecture, RingForm form, std::int64_t buffer_len, Dtype ring);
 std::int64_t conv_state_bytes(const Architecture& architecture, Dtype compute);
 std::int64_t kv_bytes_per_token(const Architecture& architecture, Dtype compute);
 
 // Bytes that the recurrences read and write per decoded token and sequence, averaged over a ring cycle of L =
-// buffer_len tokens. With |S| the state's bytes, e those of one ring entry and io those of x, B, C, dt and y (in
-// `compute`):
+// buffer_len tokens. With |S| the state's bytes, e those of one ring entry and io those of the recurrence's inputs
+// and y (in `compute`):
 //   exact   2 |S| + io                                      the state is read and written
 //   replay  (1 + 1/L) |S| + e (L-1)/2 + e (L-1)/L + io      the state is read, and written once a cycle; each token
 //   reads
@@ -25,8 +26,8 @@ std::int64_t kv_bytes_per_token(const Architecture& architecture, Dtype compute)
 //                                                           but the flush's leave an entry of their own
 // The routes move the same bytes. Convolution, gate, norm and dense layers are equal in both and left out.
 double exact_bytes_per_token(const Architecture& architecture, Dtype state, Dtype compute);
-double replay_bytes_per_token(const Architecture& architecture, std::int64_t buffer_len, Dtype state, Dtype ring,
-                              Dtype compute);
+double replay_bytes_per_token(const Architecture& architecture, RingForm form, std::int64_t buffer_len, Dtype state,
+                              Dtype ring, Dtype compute);
 
 // What a decode step reads of the weights.
 struct StepWeights {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "eval/executors/device.h"
+#include "eval/executors/mamba2_mixer.h"
 
 namespace replayeval {
 namespace {
@@ -75,37 +76,51 @@ Linear HybridBuilder::linear(const std::string& name, std::int64_t out, std::int
           bias ? weights_.load(name + ".bias", {out}, compute_) : at::Tensor()};
 }
 
-Norm HybridBuilder::norm(const std::string& name, double eps) {
-  return {weights_.load(name + ".weight", {parts_.architecture.hidden_size}, at::kFloat), eps};
+Norm HybridBuilder::norm(const std::string& name, double eps, std::int64_t width) {
+  at::Tensor weight =
+      weights_.load(name + ".weight", {width == 0 ? parts_.architecture.hidden_size : width}, at::kFloat);
+  return {norm_offset_ == 0.0 ? std::move(weight) : weight.add(norm_offset_), eps};
+}
+
+MixerConv HybridBuilder::conv(const std::string& name, std::int64_t channels, bool bias) {
+  MixerConv conv;
+  conv.conv_kernel = parts_.architecture.conv_kernel;
+  conv.weight = weights_.load(name + ".weight", {channels, 1, conv.conv_kernel}, at::kFloat).squeeze(1);
+  if (bias) conv.bias = weights_.load(name + ".bias", {channels}, at::kFloat);
+  return conv;
+}
+
+std::size_t HybridBuilder::add_mixer(std::shared_ptr<const Mixer> mixer) {
+  parts_.mixers.push_back(std::move(mixer));
+  parts_.mixer_layers.push_back(layer_);
+  return parts_.mixers.size() - 1;
 }
 
 std::unique_ptr<Block> HybridBuilder::mamba(const std::string& name, const MambaForm& form) {
-  const Architecture& architecture = parts_.architecture;
-  const std::int64_t heads = architecture.mamba.num_heads, inner = heads * architecture.mamba.head_dim;
-  const std::int64_t channels = architecture.conv_dim(), hidden = architecture.hidden_size;
-  Mamba2Mixer mixer;
-  mixer.shape = architecture.mamba;
-  mixer.conv_kernel = architecture.conv_kernel;
-  mixer.conv_weight = weights_.load(name + ".conv1d.weight", {channels, 1, mixer.conv_kernel}, at::kFloat).squeeze(1);
-  if (form.use_conv_bias) mixer.conv_bias = weights_.load(name + ".conv1d.bias", {channels}, at::kFloat);
-  mixer.A_log = weights_.load(name + ".A_log", {heads}, at::kFloat);
-  mixer.D = weights_.load(name + ".D", {heads}, at::kFloat);
-  mixer.dt_bias = weights_.load(name + ".dt_bias", {heads}, at::kFloat);
-  mixer.dt_min = form.dt_min;
-  mixer.dt_max = form.dt_max;
-  mixer.gate_form = form.gate;
+  const mamba2::Shape& shape = parts_.architecture.mamba;
+  const MixerSizes sizes = mamba2_sizes(shape);
+  const std::int64_t hidden = parts_.architecture.hidden_size;
+  MixerConv conv = this->conv(name + ".conv1d", sizes.conv_dim, form.use_conv_bias);
+  Mamba2Weights weights;
+  weights.A_log = weights_.load(name + ".A_log", {shape.num_heads}, at::kFloat);
+  weights.D = weights_.load(name + ".D", {shape.num_heads}, at::kFloat);
+  weights.dt_bias = weights_.load(name + ".dt_bias", {shape.num_heads}, at::kFloat);
+  weights.dt_min = form.dt_min;
+  weights.dt_max = form.dt_max;
+  MixerNorm norm;
+  norm.form = form.gate;
   if (form.gate != mamba2::GateForm::gate_only)
-    mixer.norm_weight = weights_.load(name + ".norm.weight", {inner}, at::kFloat);
-  mixer.norm_group_size = form.norm_group_size;
-  mixer.norm_eps = static_cast<float>(form.norm_eps);
+    norm.weight = weights_.load(name + ".norm.weight", {sizes.inner()}, at::kFloat);
+  norm.group_size = form.norm_group_size;
+  norm.eps = static_cast<float>(form.norm_eps);
   MambaWeights dense;
   const std::int64_t input = form.input_size == 0 ? hidden : form.input_size;
-  dense.in_proj = linear(name + ".in_proj", mixer.projection_size(), input, form.use_bias);
-  dense.out_proj = linear(name + ".out_proj", hidden, inner, form.out_bias.value_or(form.use_bias));
-  dense.projection_multiplier = projection_multiplier(architecture.mamba, form.projection_multipliers, device_);
-  parts_.mixers.push_back(mixer);
-  parts_.mixer_layers.push_back(layer_);
-  return std::make_unique<MambaBlock>(std::move(dense), std::move(mixer), parts_.mixers.size() - 1);
+  dense.in_proj = linear(name + ".in_proj", sizes.projection, input, form.use_bias);
+  dense.out_proj = linear(name + ".out_proj", hidden, sizes.inner(), form.out_bias.value_or(form.use_bias));
+  dense.projection_multiplier = projection_multiplier(shape, form.projection_multipliers, device_);
+  auto mixer = std::make_shared<const Mamba2Mixer>(shape, std::move(conv), std::move(norm), std::move(weights));
+  const std::size_t index = add_mixer(mixer);
+  return std::make_unique<MambaBlock>(std::move(dense), std::move(mixer), index);
 }
 
 std::unique_ptr<Block> HybridBuilder::attention(const std::string& name, const AttentionForm& form, bool qkv_bias,
@@ -139,6 +154,10 @@ void HybridBuilder::add(std::unique_ptr<Layer> layer) { parts_.layers.push_back(
 
 void HybridBuilder::add(const std::string& norm_name, double eps, std::unique_ptr<Block> block, Residual residual) {
   add(std::make_unique<PreNormLayer>(norm(norm_name, eps), std::move(block), compute_, residual));
+}
+
+void HybridBuilder::add_post_norm(const std::string& norm_name, double eps, std::unique_ptr<Block> block) {
+  add(std::make_unique<PostNormLayer>(norm(norm_name, eps), std::move(block), compute_));
 }
 
 void HybridBuilder::embeddings(const std::string& name, double multiplier) {

@@ -28,8 +28,14 @@ class HybridBuilder {
   void begin_layer(std::int64_t index);
 
   Linear linear(const std::string& name, std::int64_t out, std::int64_t in, bool bias);  // name.weight, name.bias
-  Norm norm(const std::string& name, double eps);                                        // name.weight, [hidden_size]
+  // name.weight, [width or hidden_size]; 1 + name.weight once zero_centre_norms() was called.
+  Norm norm(const std::string& name, double eps, std::int64_t width = 0);
+  void zero_centre_norms() { norm_offset_ = 1.0; }
 
+  // name.weight as [channels, conv_kernel], name.bias.
+  MixerConv conv(const std::string& name, std::int64_t channels, bool bias);
+  // Registers a mixer of the layer being built; returns its index.
+  std::size_t add_mixer(std::shared_ptr<const Mixer> mixer);
   // Tensors under `name.`: in_proj, conv1d, A_log, D, dt_bias, norm (unless gate_only), out_proj.
   std::unique_ptr<Block> mamba(const std::string& name, const MambaForm& form);
   // q_proj, k_proj, v_proj, o_proj under `name.`.
@@ -42,6 +48,8 @@ class HybridBuilder {
   void add(std::unique_ptr<Layer> layer);
   // PreNormLayer of the norm under `norm_name`.
   void add(const std::string& norm_name, double eps, std::unique_ptr<Block> block, Residual residual = {});
+  // PostNormLayer of the norm under `norm_name`.
+  void add_post_norm(const std::string& norm_name, double eps, std::unique_ptr<Block> block);
 
   void embeddings(const std::string& name, double multiplier = 1.0);
   // The final norm and the head: `head_name` (without prefix) if it exists, else, if `tied`, the embeddings. Throws
@@ -62,6 +70,7 @@ class HybridBuilder {
   at::ScalarType compute_;
   WeightLoader weights_;
   std::string folder_;
+  double norm_offset_ = 0.0;
   std::int64_t layer_ = -1;
   std::int64_t marked_bytes_ = 0;
 };

@@ -16,14 +16,14 @@ at::Tensor cursor_on(const at::Device& device, std::int64_t slots, ArmCaches& ca
   return caches.cursors.emplace_back(at::zeros({slots}, at::TensorOptions().device(device).dtype(at::kInt)));
 }
 
-ArmCaches make_arm_caches(const Arm& arm, const std::vector<Mamba2Mixer>& mixers,
+ArmCaches make_arm_caches(const Arm& arm, const std::vector<std::shared_ptr<const Mixer>>& mixers,
                           const std::vector<KeyValueShape>& attention, at::ScalarType compute_dtype, std::int64_t slots,
                           std::int64_t capacity) {
   ArmCaches caches;
-  for (const Mamba2Mixer& mixer : mixers) {
-    const at::Device device = mixer.A_log.device();
+  for (const auto& mixer : mixers) {
+    const at::Device device = mixer->device();
     const at::Tensor cursor = arm.executor == Executor::replay ? cursor_on(device, slots, caches) : at::Tensor();
-    caches.mixers.push_back(make_mamba2_cache(mixer, arm, slots, compute_dtype, device, cursor));
+    caches.mixers.push_back(mixer->make_cache(arm, slots, compute_dtype, cursor));
   }
   for (const KeyValueShape& layer : attention) {
     const auto options = at::TensorOptions().device(layer.device).dtype(compute_dtype);
@@ -35,7 +35,7 @@ ArmCaches make_arm_caches(const Arm& arm, const std::vector<Mamba2Mixer>& mixers
 
 }  // namespace
 
-HybridCache::HybridCache(std::vector<Arm> arms, const std::vector<Mamba2Mixer>& mixers,
+HybridCache::HybridCache(std::vector<Arm> arms, const std::vector<std::shared_ptr<const Mixer>>& mixers,
                          const std::vector<KeyValueShape>& attention, at::ScalarType compute_dtype, std::int64_t slots,
                          std::int64_t capacity)
     : arms_(std::move(arms)), slots_(slots), capacity_(capacity) {
@@ -52,15 +52,17 @@ void HybridCache::reset() {
   position_ = 0;  // what lies behind it in the key and value caches is never read
   for (ArmCaches& caches : caches_) {
     for (const at::Tensor& cursor : caches.cursors) cursor.zero_();
-    for (Mamba2Cache& mixer : caches.mixers)
-      for (at::Tensor* tensor : {&mixer.state, &mixer.conv_state, &mixer.ring_x, &mixer.ring_B, &mixer.ring_dt})
-        if (tensor->defined()) tensor->zero_();
+    for (MixerCache& mixer : caches.mixers) {
+      mixer.state.zero_();
+      mixer.conv_state.zero_();
+      for (at::Tensor& ring : mixer.ring) ring.zero_();
+    }
   }
 }
 
 std::vector<StorageCounts> HybridCache::storage_counts(std::size_t arm) const {
   std::vector<StorageCounts> all;
-  for (const Mamba2Cache& mixer : caches_.at(arm).mixers) {
+  for (const MixerCache& mixer : caches_.at(arm).mixers) {
     const at::Tensor counts = mixer.counts.to(at::kCPU);
     const auto* values = counts.const_data_ptr<std::int64_t>();
     all.push_back({static_cast<std::uint64_t>(values[0]), static_cast<std::uint64_t>(values[1]),
@@ -71,12 +73,9 @@ std::vector<StorageCounts> HybridCache::storage_counts(std::size_t arm) const {
 
 SequenceBytes HybridCache::sequence_bytes(std::size_t arm) const {
   SequenceBytes bytes;
-  const auto size_of = [](const at::Tensor& tensor) {
-    return tensor.defined() ? static_cast<std::int64_t>(tensor.nbytes()) : std::int64_t{0};
-  };
-  for (const Mamba2Cache& mixer : caches_[arm].mixers) {
-    bytes.state += size_of(mixer.state) / slots_;
-    bytes.ring += (size_of(mixer.ring_x) + size_of(mixer.ring_B) + size_of(mixer.ring_dt)) / slots_;
+  for (const MixerCache& mixer : caches_[arm].mixers) {
+    bytes.state += static_cast<std::int64_t>(mixer.state.nbytes()) / slots_;
+    for (const at::Tensor& ring : mixer.ring) bytes.ring += static_cast<std::int64_t>(ring.nbytes()) / slots_;
   }
   return bytes;
 }

@@ -15,7 +15,7 @@ struct KeyValueCache {
 
 struct ArmCaches {
   std::vector<at::Tensor> cursors;  // [slots] int32 each: one a device, shared by the arm's mixers there; none if exact
-  std::vector<Mamba2Cache> mixers;  // in layer order
+  std::vector<MixerCache> mixers;   // in layer order
   std::vector<KeyValueCache> attention;
 };
 
@@ -28,7 +28,7 @@ class HybridCache : public DecodeCache {
  public:
   // A mixer's cache lives where the mixer's weights do.
   // Throws std::invalid_argument on no arms, on an arm that makes no sense, and on slots or capacity below 1.
-  HybridCache(std::vector<Arm> arms, const std::vector<Mamba2Mixer>& mixers,
+  HybridCache(std::vector<Arm> arms, const std::vector<std::shared_ptr<const Mixer>>& mixers,
               const std::vector<KeyValueShape>& attention, at::ScalarType compute_dtype, std::int64_t slots,
               std::int64_t capacity);
 

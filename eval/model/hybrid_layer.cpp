@@ -16,4 +16,10 @@ at::Tensor PreNormLayer::run(const at::Tensor& stream, const Step& step) const {
   return add_residual(residual_.in_fp32 ? stream.to(at::kFloat) : stream, x);
 }
 
+at::Tensor PostNormLayer::run(const at::Tensor& stream, const Step& step) const {
+  const at::Tensor x = block_->run(stream, step);
+  const KernelClock::Scope scope(step.clock, "", "norm");
+  return add_residual(stream, rms_norm(x, norm_, compute_dtype_));
+}
+
 }  // namespace replayeval

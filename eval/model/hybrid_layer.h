@@ -35,4 +35,17 @@ class PreNormLayer : public Layer {
   Residual residual_;
 };
 
+// stream + norm(block(stream))
+class PostNormLayer : public Layer {
+ public:
+  PostNormLayer(Norm norm, std::unique_ptr<Block> block, at::ScalarType compute_dtype)
+      : norm_(std::move(norm)), block_(std::move(block)), compute_dtype_(compute_dtype) {}
+  at::Tensor run(const at::Tensor& stream, const Step& step) const override;
+
+ private:
+  Norm norm_;
+  std::unique_ptr<Block> block_;
+  at::ScalarType compute_dtype_;
+};
+
 }  // namespace replayeval

@@ -26,7 +26,7 @@ class HybridModel : public Model {
   std::int64_t parameter_count() const override { return parts_.totals.parameters; }
   const WeightTotals& weight_totals() const override { return parts_.totals; }
   const ModelOptions& options() const override { return options_; }
-  const std::vector<Mamba2Mixer>& mixers() const override { return parts_.mixers; }
+  const std::vector<std::shared_ptr<const Mixer>>& mixers() const override { return parts_.mixers; }
   const std::vector<std::int64_t>& mixer_layers() const override { return parts_.mixer_layers; }
 
   std::unique_ptr<DecodeCache> make_cache(const std::vector<Arm>& arms, std::int64_t slots,

@@ -24,9 +24,9 @@ struct HybridParts {
   double embedding_multiplier = 1.0;
   std::vector<PlacedLayer> layers;
   Norm final_norm;
-  at::Tensor head;                  // [vocab, hidden]: float32 on the CPU, compute dtype on CUDA; see logits()
-  double logits_multiplier = 1.0;   // on the logits
-  std::vector<Mamba2Mixer> mixers;  // in layer order
+  at::Tensor head;                 // [vocab, hidden]: float32 on the CPU, compute dtype on CUDA; see logits()
+  double logits_multiplier = 1.0;  // on the logits
+  std::vector<std::shared_ptr<const Mixer>> mixers;  // in layer order
   std::vector<std::int64_t> mixer_layers;
   std::vector<KeyValueShape> attention;  // in layer order
   WeightTotals totals;

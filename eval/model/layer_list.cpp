@@ -10,16 +10,19 @@ namespace replayeval {
 
 std::vector<LayerKind> read_layer_names(ConfigReader& reader, const std::string& key,
                                         const std::vector<LayerKind>& allowed) {
-  static const std::map<std::string, LayerKind> kinds = {{"linear_attention", LayerKind::mamba2},
-                                                         {"mamba", LayerKind::mamba2},
-                                                         {"mamba2", LayerKind::mamba2},
-                                                         {"full_attention", LayerKind::attention},
-                                                         {"attention", LayerKind::attention},
-                                                         {"mlp", LayerKind::mlp},
-                                                         {"moe", LayerKind::moe}};
   const auto contains = [&](LayerKind kind) {
     return std::find(allowed.begin(), allowed.end(), kind) != allowed.end();
   };
+  LayerKind linear = LayerKind::mamba2;  // what linear attention is in this architecture
+  for (const LayerKind kind : {LayerKind::gated_delta, LayerKind::kda})
+    if (contains(kind)) linear = kind;
+  const std::map<std::string, LayerKind> kinds = {{"linear_attention", linear},
+                                                  {"mamba", LayerKind::mamba2},
+                                                  {"mamba2", LayerKind::mamba2},
+                                                  {"full_attention", LayerKind::attention},
+                                                  {"attention", LayerKind::attention},
+                                                  {"mlp", LayerKind::mlp},
+                                                  {"moe", LayerKind::moe}};
   std::vector<LayerKind> layers;
   for (const std::string& name : reader.words(key)) {
     const auto found = kinds.find(name);

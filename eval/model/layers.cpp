@@ -74,6 +74,13 @@ at::Tensor multiply(const at::Tensor& x, double factor) {
   return per_arm(x, [factor](const at::Tensor& part) { return part.mul(factor); });
 }
 
+at::Tensor multiply_by(const at::Tensor& x, const at::Tensor& factor) {
+  if (!x.is_cpu()) return x.mul(factor);
+  std::vector<at::Tensor> parts;
+  for (std::int64_t arm = 0; arm < x.size(0); ++arm) parts.push_back(x.select(0, arm).mul(factor.select(0, arm)));
+  return at::stack(parts);
+}
+
 at::Tensor add_residual(const at::Tensor& residual, const at::Tensor& x) {
   if (!x.is_cpu()) return residual.add(x);
   at::Tensor sum = at::empty_like(residual);

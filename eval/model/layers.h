@@ -38,6 +38,7 @@ at::Tensor rms_norm(const at::Tensor& x, const Norm& norm, at::ScalarType type);
 at::Tensor squared_relu(const at::Tensor& x);
 
 at::Tensor multiply(const at::Tensor& x, double factor);
+at::Tensor multiply_by(const at::Tensor& x, const at::Tensor& factor);  // [arms, ...] both, broadcast
 
 // residual + x, in residual's type.
 at::Tensor add_residual(const at::Tensor& residual, const at::Tensor& x);

@@ -17,7 +17,15 @@ at::Tensor MixtureBlock::run(const at::Tensor& x, const Step& step) const {
     out = run_experts(out, routing, parts_.experts);
   }
   if (latent) out = timed_linear(out, parts_.latent_out, step);
-  return parts_.shared ? add_residual(out, parts_.shared->run(x, step)) : out;
+  return parts_.shared ? add_residual(out, run_shared(x, step)) : out;
+}
+
+at::Tensor MixtureBlock::run_shared(const at::Tensor& x, const Step& step) const {
+  const at::Tensor out = parts_.shared->run(x, step);
+  if (!parts_.shared_gate.weight.defined()) return out;
+  const at::Tensor gate = timed_linear(x, parts_.shared_gate, step);
+  const KernelClock::Scope scope(step.clock, "", "activation");
+  return multiply_by(out, per_arm(gate, [](const at::Tensor& part) { return at::sigmoid(part); }));
 }
 
 }  // namespace replayeval

@@ -18,15 +18,18 @@ struct MixtureParts {
   // see the stream.
   Linear latent_in, latent_out;
   std::unique_ptr<Block> shared;  // sees every token and is added; or null
+  Linear shared_gate;             // to one number a token; or undefined: the shared expert is not gated
 };
 
-// latent_out(experts(latent_in x)) + shared(x)
+// latent_out(experts(latent_in x)) + sigmoid(shared_gate x) * shared(x)
 class MixtureBlock : public Block {
  public:
   explicit MixtureBlock(MixtureParts parts) : parts_(std::move(parts)) {}
   at::Tensor run(const at::Tensor& x, const Step& step) const override;
 
  private:
+  at::Tensor run_shared(const at::Tensor& x, const Step& step) const;
+
   MixtureParts parts_;
 };
 

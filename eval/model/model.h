@@ -12,7 +12,8 @@
 #include "eval/checkpoint/checkpoint.h"
 #include "eval/executors/arm.h"
 #include "eval/executors/kernel_clock.h"
-#include "eval/executors/mamba2_executor.h"
+#include "eval/executors/mixer.h"
+#include "eval/model/delta_numerics.h"
 #include "eval/model/dt_floor.h"
 #include "eval/model/norm_span.h"
 
@@ -34,6 +35,7 @@ struct ModelOptions {
   bool all_gpus = false;                            // ... or, with this, as few of all as hold the weights
   std::shared_ptr<const Placement> placement = {};  // instead of `gpus`: made by load_model()
   NormSpan norm_span = NormSpan::published;
+  delta_rule::Numerics delta_rule = default_delta_numerics;
 };
 
 // What the weights are made of.
@@ -84,8 +86,8 @@ class Model {
   virtual std::int64_t parameter_count() const = 0;
   virtual const WeightTotals& weight_totals() const = 0;
   virtual const ModelOptions& options() const = 0;
-  virtual const std::vector<Mamba2Mixer>& mixers() const = 0;         // in layer order
-  virtual const std::vector<std::int64_t>& mixer_layers() const = 0;  // layer index of each mixer
+  virtual const std::vector<std::shared_ptr<const Mixer>>& mixers() const = 0;  // in layer order
+  virtual const std::vector<std::int64_t>& mixer_layers() const = 0;            // layer index of each mixer
 
   virtual std::unique_ptr<DecodeCache> make_cache(const std::vector<Arm>& arms, std::int64_t slots,
                                                   std::int64_t capacity) const = 0;

@@ -78,7 +78,9 @@ std::unique_ptr<Block> load_block(HybridBuilder& builder, const NemotronHConfig&
       return builder.attention(name, attention_form(config.architecture), false, false);
     case LayerKind::moe:
       return load_mixture(builder, config, name);
-    case LayerKind::mamba2_attention:  // not in this architecture
+    case LayerKind::gated_delta:  // not in this architecture, like the next two
+    case LayerKind::kda:
+    case LayerKind::mamba2_attention:
     case LayerKind::mlp:
       break;
   }

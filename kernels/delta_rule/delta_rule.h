@@ -27,6 +27,7 @@ namespace replayeval::delta_rule {
 using Block = replayeval::DecodeBlock;
 using replayeval::Flush;
 using replayeval::Output;  // y: [batch * tokens, num_value_heads, value_dim]
+using replayeval::RingForm;
 using replayeval::Route;
 using replayeval::State;  // data: [slots, num_value_heads, value_dim, key_dim]
 
@@ -47,13 +48,11 @@ inline constexpr float kNormEps = 1e-6F;  // added to the sum of squares, inside
 // Decays of a value head: what "gate_dim" stands for below.
 constexpr std::int64_t gate_dim(Family family, const Shape& shape) { return family == Family::kda ? shape.key_dim : 1; }
 
-// What the ring keeps of a token. deltas: d and k, with which S_w is a weighted sum. inputs: v, k and beta, from which
-// y is read by carrying the query back through the window: u_w = q_w; c_t = k_t · u_t; u_{t-1} = alpha_t (u_t - beta_t
-// c_t k_t); y_w = S_0 u_0 + sum_t beta_t c_t v_t. Either keeps g too.
-enum class RingForm : std::uint8_t { deltas, inputs };
-
 struct ReplayForm {
   std::int64_t buffer_len = 16;  // 1..64
+  // What the ring keeps of a token. deltas: d and k, with which S_w is a weighted sum. inputs: v, k and beta, from
+  // which y is read by carrying the query back through the window: u_w = q_w; c_t = k_t · u_t; u_{t-1} = alpha_t (u_t -
+  // beta_t c_t k_t); y_w = S_0 u_0 + sum_t beta_t c_t v_t. Either keeps g too.
   RingForm ring_form = RingForm::deltas;
   Route route = Route::output_only;  // how y is computed between flushes; a flush takes the state route
   // How S_w is built wherever the state route is used. summed: S_0 and each d_j k_j^T times what all decays after them

@@ -6,11 +6,14 @@
 
 namespace replayeval::mamba2 {
 
+// act(z) is silu(z) = z / (1 + exp(-z)), or sigmoid(z).
+enum class GateActivation : std::uint8_t { silu, sigmoid };
+
 // norm(h) = weight * h / sqrt(mean_group(h^2) + eps)
 enum class GateForm : std::uint8_t {
-  gate_then_norm,  // norm(y * silu(z))
-  norm_then_gate,  // norm(y) * silu(z)
-  gate_only,       // y * silu(z): group_size only says how a row is split into work; eps and weight are not read
+  gate_then_norm,  // norm(y * act(z))
+  norm_then_gate,  // norm(y) * act(z)
+  gate_only,       // y * act(z): group_size only says how a row is split into work; eps and weight are not read
 };
 
 struct GatedNorm {
@@ -28,6 +31,7 @@ struct GatedNorm {
   std::int64_t out_stride = 0;
   Dtype dtype = Dtype::float32;  // of z and out
   GateForm form = GateForm::gate_then_norm;
+  GateActivation activation = GateActivation::silu;
 };
 
 void gated_norm(const Device&, const GatedNorm&);

@@ -21,9 +21,13 @@ HWY_BEFORE_NAMESPACE();
 namespace replayeval {
 namespace HWY_NAMESPACE {
 
-// h *= silu(gate)
-void apply_gate(const float* gate, std::size_t size, float* h) {
-  for (std::size_t i = 0; i < size; i += kChunk) mul(Chunk::load(h + i), silu(Chunk::load(gate + i))).store(h + i);
+// h *= act(gate)
+void apply_gate(mamba2::GateActivation activation, const float* gate, std::size_t size, float* h) {
+  for (std::size_t i = 0; i < size; i += kChunk) {
+    const Chunk z = Chunk::load(gate + i);
+    const Chunk factor = activation == mamba2::GateActivation::silu ? silu(z) : sigmoid(z);
+    mul(Chunk::load(h + i), factor).store(h + i);
+  }
 }
 
 // h = weight * h / sqrt(mean(h^2) + eps), the mean over `size` elements; those from there to `rounded_up` are zero.
@@ -46,12 +50,12 @@ void gated_norm_group(const mamba2::GatedNorm& norm, std::int64_t row, std::int6
   widen(norm.y_dtype, norm.y, row * norm.y_stride + first, size, h);
   widen(norm.dtype, norm.z, row * norm.z_stride + first, size, gate);
 
-  if (norm.form != GateForm::norm_then_gate) apply_gate(gate, rounded_up, h);
+  if (norm.form != GateForm::norm_then_gate) apply_gate(norm.activation, gate, rounded_up, h);
   if (norm.form != GateForm::gate_only) {
     std::copy_n(norm.weight + first, size, weight);
     normalise(weight, norm.eps, size, rounded_up, h);
   }
-  if (norm.form == GateForm::norm_then_gate) apply_gate(gate, rounded_up, h);
+  if (norm.form == GateForm::norm_then_gate) apply_gate(norm.activation, gate, rounded_up, h);
   narrow({norm.dtype, Overflow::infinity}, h, size, norm.out, row * norm.out_stride + first);
 }
 

@@ -9,7 +9,8 @@ namespace {
 constexpr std::int64_t kMaxThreads = 256;
 
 __device__ __forceinline__ float gate(const GatedNorm& n, std::int64_t row, std::int64_t i) {
-  return silu(load_element(n.z, row * n.z_stride + i, n.dtype));
+  const float z = load_element(n.z, row * n.z_stride + i, n.dtype);
+  return n.activation == GateActivation::silu ? silu(z) : sigmoid(z);
 }
 
 // What the norm is taken of.

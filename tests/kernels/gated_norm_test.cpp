@@ -9,6 +9,7 @@
 namespace replayeval::testing {
 namespace {
 
+using mamba2::GateActivation;
 using mamba2::GateForm;
 
 constexpr GateForm kForms[] = {GateForm::gate_then_norm, GateForm::norm_then_gate, GateForm::gate_only};
@@ -18,13 +19,14 @@ struct NormProblem {
   Dtype y_dtype = Dtype::float32, dtype = Dtype::float32;
   std::vector<float> y, z, weight;
   GateForm form = GateForm::gate_then_norm;
+  GateActivation activation = GateActivation::silu;
 };
 
 NormProblem random_norm(std::int64_t rows, std::int64_t width, std::int64_t group, Dtype y_dtype, Dtype dtype,
                         unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
-  NormProblem p{rows, width, group, y_dtype, dtype, {}, {}, {}, GateForm::gate_then_norm};
+  NormProblem p{rows, width, group, y_dtype, dtype, {}, {}, {}, GateForm::gate_then_norm, GateActivation::silu};
   for (std::int64_t i = 0; i < rows * width; ++i) {
     p.y.push_back(storage::rounded(4.0F * normal(random), {y_dtype, Overflow::infinity}));
     p.z.push_back(storage::rounded(2.0F * normal(random), {dtype, Overflow::infinity}));
@@ -53,7 +55,7 @@ Bytes run(DeviceKind kind, const NormProblem& p, std::int64_t first, std::int64_
   const float* weight_data = p.form == GateForm::gate_only ? nullptr : weight.data<float>();
   DeviceBuffer out(kind, static_cast<std::size_t>(rows * p.width) * dtype_size(p.dtype));
   mamba2::gated_norm({kind, nullptr}, {rows, p.width, p.group, 1e-5F, weight_data, y.data(), y_stride, p.y_dtype,
-                                       z.data(), z_stride, out.data(), p.width, p.dtype, p.form});
+                                       z.data(), z_stride, out.data(), p.width, p.dtype, p.form, p.activation});
   synchronize(kind);
   return out.download();
 }
@@ -64,7 +66,8 @@ std::vector<double> expected_row(const NormProblem& p, std::int64_t r) {
   for (std::int64_t g = 0; g < p.width; g += p.group) {
     const auto at = [&](std::int64_t i) { return static_cast<std::size_t>(r * p.width + i); };
     const auto gate = [&](std::int64_t i) {
-      return static_cast<double>(p.z[at(i)]) / (1.0 + std::exp(-static_cast<double>(p.z[at(i)])));
+      const auto z = static_cast<double>(p.z[at(i)]);
+      return (p.activation == GateActivation::silu ? z : 1.0) / (1.0 + std::exp(-z));
     };
     const auto h = [&](std::int64_t i) { return p.y[at(i)] * (p.form == GateForm::norm_then_gate ? 1.0 : gate(i)); };
     double squares = 0.0;
@@ -104,7 +107,10 @@ TEST_P(GatedNorm, MatchesFloat64) {
         NormProblem p = random_norm(3, width, group, y_dtype, dtype, ++seed);
         for (const GateForm form : kForms) {
           p.form = form;
-          expect_close(p, decode_all(run(GetParam(), p, 0, 3), dtype));
+          for (const GateActivation activation : {GateActivation::silu, GateActivation::sigmoid}) {
+            p.activation = activation;
+            expect_close(p, decode_all(run(GetParam(), p, 0, 3), dtype));
+          }
         }
       }
 }
@@ -119,6 +125,18 @@ TEST_P(GatedNorm, ARowDoesNotKnowItsNeighbours) {
       const auto start = all.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(r) * row_bytes);
       EXPECT_EQ(run(GetParam(), p, r, 1), Bytes(start, start + static_cast<std::ptrdiff_t>(row_bytes)));
     }
+  }
+}
+
+// A gate that is not a number must show, whatever the activation.
+TEST_P(GatedNorm, KeepsNaN) {
+  NormProblem p = random_norm(2, 16, 8, Dtype::float32, Dtype::float32, 11);
+  p.form = GateForm::gate_only;
+  p.z[5] = std::nanf("");
+  for (const GateActivation activation : {GateActivation::silu, GateActivation::sigmoid}) {
+    p.activation = activation;
+    const std::vector<float> out = decode_all(run(GetParam(), p, 0, 2), Dtype::float32);
+    for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(std::isnan(out[i]), i == 5) << i;
   }
 }
 

@@ -55,10 +55,10 @@ TEST(RunConfig, FillsInTheDefaultsOfTheDesign) {
   EXPECT_EQ(config.baseline_index(), 0U);
   EXPECT_EQ(config.confidence, 0.95);
   const Arm& replay = config.arms[1].arm;
-  EXPECT_EQ(replay.ring_form, RingForm::inputs);
+  EXPECT_FALSE(config.arms[1].ring_form);
   EXPECT_EQ(replay.replay.buffer_len, 16);
-  EXPECT_EQ(replay.replay.route, mamba2::Route::output_only);
-  EXPECT_EQ(replay.replay.flush, mamba2::Flush::summed);
+  EXPECT_EQ(replay.replay.route, Route::output_only);
+  EXPECT_EQ(replay.replay.flush, Flush::summed);
   EXPECT_EQ(replay.state_storage.dtype, Dtype::float32);
   const WorkloadConfig& workload = config.workloads[0];
   EXPECT_EQ(workload.context, 2048);
@@ -98,11 +98,11 @@ TEST(RunConfig, TheRingTakesTheComputeDtypeUnlessToldOtherwise) {
   const RunConfig config = parse(replaced(minimal, "executor: replay}",
                                           "executor: replay}\n  - {name: f32-ring, "
                                           "executor: replay, ring_storage: float32}"));
-  const std::vector<Arm> arms = arms_of(config, Dtype::bfloat16);
+  const std::vector<Arm> arms = arms_of(config, RingForm::inputs, Dtype::bfloat16);
   EXPECT_EQ(arms[1].replay.ring_dtype, Dtype::bfloat16);
   EXPECT_EQ(arms[2].replay.ring_dtype, Dtype::float32);
-  EXPECT_EQ(arms_of(config, Dtype::float32)[1].replay.ring_dtype, Dtype::float32);
-  EXPECT_THROW(arms_of(config, Dtype::float16), std::invalid_argument);  // no float16 ring
+  EXPECT_EQ(arms_of(config, RingForm::inputs, Dtype::float32)[1].replay.ring_dtype, Dtype::float32);
+  EXPECT_THROW(arms_of(config, RingForm::inputs, Dtype::float16), std::invalid_argument);  // no float16 ring
 }
 
 TEST(RunConfig, ComputeDtypeFollowsTheDevice) {
@@ -157,8 +157,8 @@ workloads:
   EXPECT_EQ(a.arm.state_storage.dtype, Dtype::float16);
   EXPECT_EQ(a.arm.state_storage.overflow, Overflow::saturate);
   EXPECT_EQ(a.arm.replay.buffer_len, 8);
-  EXPECT_EQ(a.arm.replay.route, mamba2::Route::state_and_output);
-  EXPECT_EQ(a.arm.replay.flush, mamba2::Flush::sequential);
+  EXPECT_EQ(a.arm.replay.route, Route::state_and_output);
+  EXPECT_EQ(a.arm.replay.flush, Flush::sequential);
   EXPECT_EQ(a.ring_storage, Dtype::bfloat16);
   EXPECT_EQ(config.arms[1].arm.state_storage.dtype, Dtype::bfloat16);
   EXPECT_EQ(config.arms[1].arm.executor, Executor::exact);
@@ -309,6 +309,25 @@ TEST(RunConfigJson, RoundTrips) {
   EXPECT_EQ(config_identity(again), config_identity(config));
 }
 
+// Written-out defaults undo what arm_defaults says.
+TEST(RunConfig, RingsGoBackToTheirDefaults) {
+  const RunConfig config = parse(
+      replaced(minimal, "executor: replay}", "executor: replay, ring_form: published, ring_storage: compute_dtype}") +
+      "\narm_defaults: {ring_form: inputs, ring_storage: bfloat16}\n");
+  EXPECT_EQ(arms_of(config, RingForm::deltas, Dtype::float32)[1].ring_form, RingForm::deltas);
+  EXPECT_EQ(arms_of(config, RingForm::deltas, Dtype::float32)[1].replay.ring_dtype, Dtype::float32);
+  const RunConfig plain = parse(minimal + "\narm_defaults: {ring_form: inputs, ring_storage: bfloat16}\n");
+  EXPECT_EQ(arms_of(plain, RingForm::deltas, Dtype::float32)[1].ring_form, RingForm::inputs);
+}
+
+TEST(RunConfig, NumericsOfTheDeltaRule) {
+  const RunConfig config = parse(minimal + "\nnumerics: {beta: float32, log_decay: compute, qk_norm: compute}\n");
+  EXPECT_EQ(config.delta_rule.beta, delta_rule::Precision::float32);
+  EXPECT_EQ(config.delta_rule.log_decay, delta_rule::Precision::compute);
+  EXPECT_EQ(config.delta_rule.qk_norm, delta_rule::Precision::compute);
+  EXPECT_EQ(parse(minimal).delta_rule.beta, delta_rule::Precision::compute);
+}
+
 TEST(ConfigIdentity, SeesEverySettingButTheName) {
   const std::string identity = config_identity(parse(minimal));
   EXPECT_EQ(identity.size(), 64U);
@@ -392,7 +411,7 @@ TEST(ShippedConfigs, TheDemoIsTheOnePromised) {
   std::ifstream stream("configs/demo.yaml");
   const std::string text((std::istreambuf_iterator<char>(stream)), {});
   const RunConfig config = parse_run_config(text, "configs/demo.yaml");
-  const std::vector<Arm> arms = arms_of(config, Dtype::float32);
+  const std::vector<Arm> arms = arms_of(config, RingForm::inputs, Dtype::float32);
   ASSERT_EQ(arms.size(), 6U);
   EXPECT_EQ(config.baseline_index(), 0U);
   EXPECT_TRUE(same_arithmetic(arms[0], arms[1]));

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "eval/executors/mamba2_mixer.h"
+
 namespace replayeval {
 namespace {
 
@@ -13,25 +15,21 @@ class TwoMixers final : public Model {
  public:
   TwoMixers() {
     for (int i = 0; i < 2; ++i) {
-      Mamba2Mixer mixer;
-      mixer.shape = {2, 1, 8, 16};
-      const std::int64_t conv_dim = 2 * 8 + 2 * 16;
-      mixer.conv_weight = at::randn({conv_dim, 4}) * 0.5;
-      mixer.A_log = at::rand({2});
-      mixer.D = at::randn({2});
-      mixer.dt_bias = at::randn({2});
-      mixer.dt_max = INFINITY;
-      mixer.norm_weight = at::ones({16});
-      mixer.norm_group_size = 16;
-      mixers_.push_back(mixer);
-      in_.push_back(at::randn({16, mixer.projection_size()}) * 0.3);
+      const mamba2::Shape shape{2, 1, 8, 16};
+      MixerNorm norm;
+      norm.weight = at::ones({16});
+      norm.group_size = 16;
+      const Mamba2Weights weights{at::rand({2}), at::randn({2}), at::randn({2}), 0.0F, INFINITY};
+      const MixerConv conv{4, at::randn({mamba2_sizes(shape).conv_dim, 4}) * 0.5, {}};
+      mixers_.push_back(std::make_shared<const Mamba2Mixer>(shape, conv, norm, weights));
+      in_.push_back(at::randn({16, mixers_.back()->sizes().projection}) * 0.3);
     }
     embedding_ = at::randn({32, 16});
   }
 
   struct Cache final : DecodeCache {
     std::vector<Arm> list;
-    std::vector<std::vector<Mamba2Cache>> mixers;  // [arm][mixer]
+    std::vector<std::vector<MixerCache>> mixers;  // [arm][mixer]
     std::int64_t tokens = 0;
     const TwoMixers* model = nullptr;
     const std::vector<Arm>& arms() const override { return list; }
@@ -43,9 +41,8 @@ class TwoMixers final : public Model {
       mixers.clear();
       for (const Arm& arm : list) {
         auto& row = mixers.emplace_back();
-        for (const Mamba2Mixer& mixer : model->mixers_) {
-          row.push_back(
-              make_mamba2_cache(mixer, arm, 1, at::kFloat, at::kCPU, row.empty() ? at::Tensor() : row[0].cursor));
+        for (const auto& mixer : model->mixers_) {
+          row.push_back(mixer->make_cache(arm, 1, at::kFloat, row.empty() ? at::Tensor() : row[0].cursor));
         }
       }
     }
@@ -60,7 +57,7 @@ class TwoMixers final : public Model {
   std::int64_t parameter_count() const override { return 0; }
   const WeightTotals& weight_totals() const override { return totals_; }
   const ModelOptions& options() const override { return options_; }
-  const std::vector<Mamba2Mixer>& mixers() const override { return mixers_; }
+  const std::vector<std::shared_ptr<const Mixer>>& mixers() const override { return mixers_; }
   const std::vector<std::int64_t>& mixer_layers() const override { return layers_; }
   std::unique_ptr<DecodeCache> make_cache(const std::vector<Arm>& arms, std::int64_t, std::int64_t) const override {
     auto cache = std::make_unique<Cache>();
@@ -78,7 +75,7 @@ class TwoMixers final : public Model {
       for (std::size_t arm = 0; arm < own.list.size(); ++arm) {
         const at::Tensor projected = at::matmul(hidden[arm], in_[m]);
         tap->on_mixer(static_cast<std::int64_t>(m), arm, projected);
-        hidden[arm] = hidden[arm] + run_mamba2(mixers_[m], own.list[arm], own.mixers[arm][m], projected).out;
+        hidden[arm] = hidden[arm] + mixers_[m]->run(own.list[arm], own.mixers[arm][m], projected).out;
       }
     }
     for (std::size_t arm = 0; arm < own.list.size(); ++arm) {
@@ -92,7 +89,7 @@ class TwoMixers final : public Model {
   std::string type_ = "test";
   ModelOptions options_;
   WeightTotals totals_;
-  std::vector<Mamba2Mixer> mixers_;
+  std::vector<std::shared_ptr<const Mixer>> mixers_;
   std::vector<std::int64_t> layers_ = {1, 3};
   std::vector<at::Tensor> in_;
   at::Tensor embedding_;

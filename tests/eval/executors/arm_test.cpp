@@ -18,7 +18,7 @@ void expect_refused(const Arm& arm, const std::vector<std::string>& parts) {
 }
 
 TEST(Arm, AcceptsEveryKind) {
-  for (const Arm& arm : testing::every_kind_of_arm()) EXPECT_NO_THROW(validate(arm)) << arm.name;
+  for (const Arm& arm : testing::every_kind_of_arm("gated_delta")) EXPECT_NO_THROW(validate(arm)) << arm.name;
 }
 
 TEST(Arm, RefusesWhatMakesNoSense) {
@@ -30,7 +30,7 @@ TEST(Arm, RefusesWhatMakesNoSense) {
   expect_refused(arm, {"ring_storage float16", "float32 or bfloat16"});
   arm = replay_arm("odd", Dtype::float32, Dtype::float32);
   arm.ring_form = RingForm::deltas;
-  arm.replay.flush = mamba2::Flush::sequential;
+  arm.replay.flush = Flush::sequential;
   expect_refused(arm, {"arm \"odd\"", "flush sequential", "deltas"});
   arm = exact_arm("odd", static_cast<Dtype>(7));
   expect_refused(arm, {"state_storage.dtype 7", "float32"});
@@ -62,8 +62,8 @@ TEST(Arm, SameArithmeticLooksAtEveryField) {
   EXPECT_TRUE(differs([](Arm& a) { a.state_storage.overflow = Overflow::saturate; }));
   EXPECT_TRUE(differs([](Arm& a) { a.ring_form = RingForm::deltas; }));
   EXPECT_TRUE(differs([](Arm& a) { a.replay.buffer_len = 6; }));
-  EXPECT_TRUE(differs([](Arm& a) { a.replay.route = mamba2::Route::state_and_output; }));
-  EXPECT_TRUE(differs([](Arm& a) { a.replay.flush = mamba2::Flush::sequential; }));
+  EXPECT_TRUE(differs([](Arm& a) { a.replay.route = Route::state_and_output; }));
+  EXPECT_TRUE(differs([](Arm& a) { a.replay.flush = Flush::sequential; }));
   EXPECT_TRUE(differs([](Arm& a) { a.replay.ring_dtype = Dtype::bfloat16; }));
 }
 

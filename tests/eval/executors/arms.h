@@ -22,19 +22,28 @@ inline Arm replay_arm(const std::string& name, Dtype state, Dtype ring, std::int
   return arm;
 }
 
-// Both executors, every storage, both routes and flushes.
-inline std::vector<Arm> every_kind_of_arm() {
+inline std::vector<RingForm> ring_forms(const std::string& family) {
+  if (family == "mamba2") return {RingForm::inputs};
+  return {RingForm::inputs, RingForm::deltas};
+}
+
+// Both executors, every storage, ring form, route and flush that the family of mixers has.
+inline std::vector<Arm> every_kind_of_arm(const std::string& family) {
   std::vector<Arm> arms;
   for (const Dtype state : {Dtype::float32, Dtype::bfloat16, Dtype::float16}) {
     arms.push_back(exact_arm("exact " + std::string(dtype_name(state)), state));
     for (const Dtype ring : {Dtype::float32, Dtype::bfloat16})
-      for (const auto route : {mamba2::Route::output_only, mamba2::Route::state_and_output})
-        for (const auto flush : {mamba2::Flush::summed, mamba2::Flush::sequential}) {
+      for (const auto route : {Route::output_only, Route::state_and_output})
+        for (const auto flush : {Flush::summed, Flush::sequential}) {
           Arm arm = replay_arm("replay", state, ring);
           arm.replay.route = route;
           arm.replay.flush = flush;
-          arm.name = to_json(arm).dump();
-          arms.push_back(arm);
+          for (const RingForm form : ring_forms(family)) {
+            if (form == RingForm::deltas && flush == Flush::sequential) continue;
+            arm.ring_form = form;
+            arm.name = to_json(arm).dump();
+            arms.push_back(arm);
+          }
         }
   }
   return arms;

@@ -102,11 +102,11 @@ TEST_P(Architectures, MemoryIsWhatTheConfigurationSays) {
     SCOPED_TRACE(name);
     const Architecture architecture = describe_architecture(testing::ConfigFolder(config).open());
     const auto model = load(config, Dtype::float32);
-    EXPECT_EQ(static_cast<std::int64_t>(model->mixers().size()), architecture.count(LayerKind::mamba2));
+    EXPECT_EQ(static_cast<std::int64_t>(model->mixers().size()), architecture.state_space_layers());
     EXPECT_EQ(model->weight_totals().layer_bytes.size(), architecture.layers.size());
     const auto cache = model->make_cache({replay_arm("replay", Dtype::bfloat16, Dtype::float32, 6)}, 2, 8);
     EXPECT_EQ(cache->sequence_bytes(0).state, state_bytes(architecture, Dtype::bfloat16));
-    EXPECT_EQ(cache->sequence_bytes(0).ring, ring_bytes(architecture, 6, Dtype::float32));
+    EXPECT_EQ(cache->sequence_bytes(0).ring, ring_bytes(architecture, RingForm::inputs, 6, Dtype::float32));
   }
 }
 

@@ -21,16 +21,35 @@ Architecture small() {
 TEST(Footprint, BytesOfOneSequence) {
   EXPECT_EQ(state_bytes(small(), Dtype::float32), 3 * 4 * 16 * 32 * 4);
   EXPECT_EQ(state_bytes(small(), Dtype::float16), 3 * 4 * 16 * 32 * 2);
-  EXPECT_EQ(ring_bytes(small(), 16, Dtype::float32), 3 * 16 * (64 + 64 + 4) * 4);
-  EXPECT_EQ(ring_bytes(small(), 16, Dtype::bfloat16), 3 * 16 * ((64 + 64) * 2 + 4 * 4));  // dt stays float32
+  EXPECT_EQ(ring_bytes(small(), RingForm::inputs, 16, Dtype::float32), 3 * 16 * (64 + 64 + 4) * 4);
+  EXPECT_EQ(ring_bytes(small(), RingForm::inputs, 16, Dtype::bfloat16),
+            3 * 16 * ((64 + 64) * 2 + 4 * 4));  // dt stays float32
   EXPECT_EQ(conv_state_bytes(small(), Dtype::bfloat16), 3 * (64 + 2 * 64) * 3 * 2);
   EXPECT_EQ(kv_bytes_per_token(small(), Dtype::bfloat16), 2 * 2 * 2 * 24 * 2);
+}
+
+TEST(Footprint, DeltaRuleRingsByForm) {
+  Architecture architecture = small();
+  architecture.layers = {LayerKind::gated_delta, LayerKind::attention, LayerKind::gated_delta};
+  architecture.delta = {2, 4, 16, 24};
+  EXPECT_EQ(state_bytes(architecture, Dtype::float16), 2 * 4 * 24 * 16 * 2);
+  EXPECT_EQ(ring_bytes(architecture, RingForm::deltas, 8, Dtype::bfloat16), 2 * 8 * ((96 + 32) * 2 + 4 * 4));
+  EXPECT_EQ(ring_bytes(architecture, RingForm::inputs, 8, Dtype::bfloat16), 2 * 8 * ((96 + 32) * 2 + 8 * 4));
+  EXPECT_EQ(conv_state_bytes(architecture, Dtype::float32), 2 * (2 * 32 + 96) * 3 * 4);
+  architecture.layers[0] = architecture.layers[2] = LayerKind::kda;  // a decay for every key channel
+  EXPECT_EQ(ring_bytes(architecture, RingForm::deltas, 8, Dtype::float32), 2 * 8 * (96 + 32 + 4 * 16) * 4);
+}
+
+TEST(Footprint, ValuesMayBeNarrowerThanKeys) {
+  Architecture architecture = small();
+  architecture.value_head_dim = 8;
+  EXPECT_EQ(kv_bytes_per_token(architecture, Dtype::bfloat16), 2 * 2 * (24 + 8) * 2);
 }
 
 // Counts the reads and writes of a whole ring cycle token by token, as the kernels make them.
 double counted_replay_bytes(std::int64_t buffer_len, Dtype state, Dtype ring, Dtype compute) {
   const Architecture architecture = small();
-  const auto entry = static_cast<double>(ring_bytes(architecture, 1, ring));
+  const auto entry = static_cast<double>(ring_bytes(architecture, RingForm::inputs, 1, ring));
   const auto whole_state = static_cast<double>(state_bytes(architecture, state));
   double bytes = 0;
   for (std::int64_t w = 1; w <= buffer_len; ++w) {
@@ -45,12 +64,12 @@ double counted_replay_bytes(std::int64_t buffer_len, Dtype state, Dtype ring, Dt
 TEST(Footprint, TrafficIsThatOfACycle) {
   for (const std::int64_t length : {1, 2, 7, 16, 64})
     for (const Dtype ring : {Dtype::float32, Dtype::bfloat16})
-      EXPECT_DOUBLE_EQ(replay_bytes_per_token(small(), length, Dtype::float32, ring, Dtype::bfloat16),
+      EXPECT_DOUBLE_EQ(replay_bytes_per_token(small(), RingForm::inputs, length, Dtype::float32, ring, Dtype::bfloat16),
                        counted_replay_bytes(length, Dtype::float32, ring, Dtype::bfloat16));
 }
 
 TEST(Footprint, ABufferOfOneIsTheExactExecutor) {
-  EXPECT_DOUBLE_EQ(replay_bytes_per_token(small(), 1, Dtype::float16, Dtype::float32, Dtype::float32),
+  EXPECT_DOUBLE_EQ(replay_bytes_per_token(small(), RingForm::inputs, 1, Dtype::float16, Dtype::float32, Dtype::float32),
                    exact_bytes_per_token(small(), Dtype::float16, Dtype::float32));
 }
 

@@ -6,6 +6,7 @@
 
 #include <stdexcept>
 
+#include "eval/executors/mamba2_mixer.h"
 #include "tests/eval/checkpoint/expect_error.h"
 #include "tests/eval/executors/arms.h"
 #include "tests/eval/model/tiny_nemotron_h.h"
@@ -163,7 +164,7 @@ TEST_P(ModelTest, TapSeesEveryMixerOfEveryArm) {
   CountingTap tap;
   KernelClock clock(GetParam());
   model->forward(random_ids(2, 5), *cache, Mode::teacher_forced, &clock, &tap);
-  const std::int64_t width = model->mixers()[0].projection_size();
+  const std::int64_t width = model->mixers()[0]->sizes().projection;
   EXPECT_EQ(tap.seen, (std::vector<std::vector<std::int64_t>>{
                           {0, 0, 2, 5, width}, {0, 1, 2, 5, width}, {1, 0, 2, 5, width}, {1, 1, 2, 5, width}}));
   std::map<std::pair<std::string, std::string>, std::int64_t> calls;
@@ -208,18 +209,22 @@ TEST_P(ModelTest, ResidualInFloat32IsHonoured) {
   EXPECT_TRUE(at::equal(run(*load(Dtype::float32, tiny), {exact_arm("a")}, ids, Mode::teacher_forced), exact));
 }
 
+const Mamba2Weights& weights_of(const Model& model, std::size_t mixer) {
+  return dynamic_cast<const Mamba2Mixer&>(*model.mixers()[mixer]).weights();
+}
+
 TEST_P(ModelTest, DtFloorIsWhatWasAskedFor) {
   TinyNemotronH tiny;
   tiny.config["time_step_min"] = 0.3;
   const Checkpoint checkpoint = tiny.open();
   const auto published = load_model(checkpoint, {GetParam(), Dtype::float32, DtFloor::published});
   const auto transformers = load_model(checkpoint, {GetParam(), Dtype::float32, DtFloor::transformers});
-  EXPECT_EQ(published->mixers()[0].dt_min, 0.0F);
-  EXPECT_EQ(transformers->mixers()[0].dt_min, 0.3F);
+  EXPECT_EQ(weights_of(*published, 0).dt_min, 0.0F);
+  EXPECT_EQ(weights_of(*transformers, 0).dt_min, 0.3F);
   tiny.config["time_step_limit"] = {0.01, 0.2};
   const auto limited = load_model(tiny.open(), {GetParam(), Dtype::float32, DtFloor::published});
-  EXPECT_EQ(limited->mixers()[1].dt_min, 0.01F);
-  EXPECT_EQ(limited->mixers()[1].dt_max, 0.2F);
+  EXPECT_EQ(weights_of(*limited, 1).dt_min, 0.01F);
+  EXPECT_EQ(weights_of(*limited, 1).dt_max, 0.2F);
 }
 
 REPLAYEVAL_ON_EACH_DEVICE(ModelTest);
