@@ -231,7 +231,7 @@ const std::vector<Mistake> mistakes = {
     Mistake{"executor: replay}", "executor: replay, buffer_len: 16.5}",
             ":5:50: key 'buffer_len': expected a whole number from 1 to 64, found '16.5'"},
     Mistake{"executor: replay}", "executor: replay, ring_storage: float16}",
-            ":5:52: key 'ring_storage': expected one of float32, bfloat16, found 'float16'"},
+            ":5:52: key 'ring_storage': expected one of compute_dtype, float32, bfloat16, found 'float16'"},
     Mistake{"executor: replay}", "executor: replay, state_storage: {dtype: float16, overflow: wrap}}",
             ":5:80: key 'overflow': expected one of infinity, saturate, found 'wrap'"},
     Mistake{"name: replay", "name: exact",
