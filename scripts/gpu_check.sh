@@ -46,12 +46,24 @@ other_tests() {
   return "$failed"
 }
 
+# Several files at once: most of a parity test is transformers on the CPU.
 # shellcheck disable=SC2317
 parity() {
-  local python=python3
+  local python=python3 file failed=0
   if [[ -x .venv/bin/python ]]; then python=.venv/bin/python; fi
-  REPLAYEVAL=$(realpath "$build_dir")/bin/replayeval REPLAYEVAL_DEVICE=cuda \
-    "$python" scripts/run_python_tests.py "$out/parity.json" tests/eval/model/test_parity_*.py
+  export REPLAYEVAL REPLAYEVAL_DEVICE=cuda OMP_NUM_THREADS=2
+  REPLAYEVAL=$(realpath "$build_dir")/bin/replayeval
+  mkdir -p "$out/parity"
+  for file in tests/eval/model/test_parity_*.py; do basename "$file" .py; done |
+    xargs -P $((($(nproc) + 1) / 2)) -I{} sh -c \
+      "$python scripts/run_python_tests.py '$out/parity/{}.json' 'tests/eval/model/{}.py' >'$out/parity/{}.log' 2>&1" ||
+    failed=1
+  for file in tests/eval/model/test_parity_*.py; do
+    file=$out/parity/$(basename "$file" .py).log
+    say "-- $(basename "$file" .log): $(grep -E '^Ran ' "$file"), $(tail -n 1 "$file")"
+    if ! tail -n 1 "$file" | grep -q '^OK'; then failed=1; cat "$file"; fi
+  done
+  return "$failed"
 }
 
 # shellcheck disable=SC2317
