@@ -26,6 +26,7 @@ std::string pcre2_message(int code) {
 struct LinePattern::Impl {
   pcre2_code* code = nullptr;
   pcre2_match_data* match = nullptr;
+  std::string description;  // for messages
   Impl() = default;
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -45,6 +46,7 @@ LinePattern::LinePattern(const std::string& pattern, const std::string& place) :
     throw DataError(fmt::format("{}: separator '{}' is not a regular expression: {} at byte {}", place, pattern,
                                 pcre2_message(error), offset));
   }
+  impl_->description = fmt::format("separator '{}' ({})", pattern, place);
   impl_->match = pcre2_match_data_create_from_pattern(impl_->code, nullptr);
 }
 
@@ -55,20 +57,30 @@ LinePattern& LinePattern::operator=(LinePattern&&) noexcept = default;
 bool LinePattern::matches(std::string_view line) const {
   const int found = pcre2_match(impl_->code, reinterpret_cast<PCRE2_SPTR>(line.data()), line.size(), 0,
                                 PCRE2_NO_UTF_CHECK, impl_->match, nullptr);
-  if (found < 0 && found != PCRE2_ERROR_NOMATCH) {  // e.g. a pattern that backtracks beyond the library's limit
-    throw DataError("separator: " + pcre2_message(found));
+  if (found < 0 && found != PCRE2_ERROR_NOMATCH) {
+    throw DataError(fmt::format("{}: {}; expected a pattern that decides with less backtracking", impl_->description,
+                                pcre2_message(found)));
   }
   return found >= 0;
 }
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos; }
 
-std::vector<std::string_view> split_documents(std::string_view text, const LinePattern& separator) {
+std::vector<std::string_view> split_documents(std::string_view text, const LinePattern& separator,
+                                              const std::string& file) {
   std::vector<std::string_view> documents;
   const auto add = [&](std::size_t begin, std::size_t end) {
     const std::string_view piece = text.substr(begin, end - begin);
     if (!is_blank(piece)) {
       documents.push_back(piece);
+    }
+  };
+  const auto is_separator = [&](std::string_view line) {
+    try {
+      return separator.matches(line);
+    } catch (const DataError& error) {
+      const auto lines_before = std::count(text.data(), line.data(), '\n');
+      throw DataError(fmt::format("{}: line {}: {}", file, lines_before + 1, error.what()));
     }
   };
   std::size_t begin = 0;
@@ -79,7 +91,7 @@ std::vector<std::string_view> split_documents(std::string_view text, const LineP
       line.remove_suffix(1);
     }
     const std::size_t line_end = std::min(newline + 1, text.size());
-    if (separator.matches(line)) {
+    if (is_separator(line)) {
       add(begin, line_begin);
       begin = line_end;
     }

@@ -17,7 +17,8 @@ class LinePattern {
   LinePattern(LinePattern&&) noexcept;
   LinePattern& operator=(LinePattern&&) noexcept;
 
-  bool matches(std::string_view line) const;  // `line` must be UTF-8
+  // `line` must be UTF-8. Throws DataError, naming pattern and place, if it backtracks beyond PCRE2's limits.
+  bool matches(std::string_view line) const;
 
  private:
   struct Impl;
@@ -26,7 +27,9 @@ class LinePattern {
 
 bool is_blank(std::string_view text);  // nothing but ASCII white space
 
-// The pieces between separator lines, without those lines and without blank pieces.
-std::vector<std::string_view> split_documents(std::string_view text, const LinePattern& separator);
+// The pieces between separator lines, without those lines and without blank pieces. Throws DataError, `file` and the
+// line first, where LinePattern::matches does.
+std::vector<std::string_view> split_documents(std::string_view text, const LinePattern& separator,
+                                              const std::string& file);
 
 }  // namespace replayeval::datasets

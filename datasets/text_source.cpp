@@ -109,8 +109,8 @@ struct TextSource::Contents {
   std::int64_t bytes = 0;            // of the text of all files
   std::string sha256;
 
-  std::vector<std::string_view> split(std::string_view text) const {
-    return separator ? split_documents(text, *separator) : std::vector<std::string_view>{text};
+  std::vector<std::string_view> split(std::string_view text, const std::filesystem::path& file) const {
+    return separator ? split_documents(text, *separator, file.string()) : std::vector<std::string_view>{text};
   }
 };
 
@@ -121,14 +121,15 @@ TextSource TextSource::open(const TextSourceSpec& spec, const std::filesystem::p
   contents->spec = spec;
   contents->files = matching_files((root / spec.path).lexically_normal());
   if (!spec.separator.empty()) {
-    contents->separator.emplace(spec.separator, "text source " + spec.name);
+    contents->separator.emplace(spec.separator,
+                                spec.separator_place.empty() ? "text source " + spec.name : spec.separator_place);
   }
   std::int64_t documents = 0;
   std::string listing;  // as sha256sum prints it
   for (const auto& file : contents->files) {
     const std::string text = read_text_file(file);
     check_text(file, text);
-    const std::size_t count = contents->split(text).size();
+    const std::size_t count = contents->split(text, file).size();
     if (count == 0) {
       throw DataError(file.string() + ": holds nothing but separator lines; expected text");
     }
@@ -176,7 +177,7 @@ void TextSource::read_next_file() {
     throw DataError(file.string() + ": has changed since it was opened; expected it to stay the same during a run");
   }
   std::int64_t number = 0;
-  for (const std::string_view piece : contents_->split(text)) {
+  for (const std::string_view piece : contents_->split(text, file)) {
     if (std::binary_search(contents_->chosen.begin(), contents_->chosen.end(), next_document_++)) {
       const std::string id = document_id(file);
       pending_.push_back({.source = contents_->spec.name,

@@ -24,6 +24,7 @@ struct TextSourceSpec {
   std::int64_t max_tokens = 0;               // scored tokens taken from this source; 0: all
   std::optional<std::uint64_t> sample_seed;  // with max_documents: a random sample of that size, in text order;
                                              // without a seed, the first max_documents
+  std::string separator_place;  // "FILE:LINE:COL" of the separator, for messages; empty: they name the source
 };
 
 // {path: ..., name?, separator?, sha256?, max_documents?, max_tokens?, sample_seed?}, or a string: the path alone.

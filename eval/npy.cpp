@@ -79,6 +79,9 @@ void write_npy(const std::filesystem::path& path, const std::vector<std::int64_t
 }
 
 DoubleArray read_npy_double(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw std::runtime_error(path.string() + ": is a folder; expected a .npy file");
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error(path.string() + ": cannot be read");
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};

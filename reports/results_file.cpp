@@ -20,6 +20,9 @@ std::string complaint(const nlohmann::json::exception& error) {
 }
 
 std::string read_file(const std::filesystem::path& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored))
+    throw ResultsError(file.string() + ": is a folder; expected a JSON file");
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(file.c_str(), "rb"), &std::fclose);
   if (!stream) throw ResultsError(file.string() + ": cannot be opened: " + std::strerror(errno));
   std::string text;

@@ -133,6 +133,9 @@ json parse_json_text(std::string_view text, const std::filesystem::path& file, s
 }
 
 std::string read_text(const std::filesystem::path& file) {
+  std::error_code ignored;  // opening a folder succeeds, reading it throws without its name
+  if (std::filesystem::is_directory(file, ignored))
+    throw CheckpointError(file.string() + ": is a folder; expected a JSON file");
   std::ifstream in(file, std::ios::binary);
   if (!in) throw CheckpointError(file.string() + ": cannot be opened; expected a JSON file");
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};

@@ -43,7 +43,8 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
     const int error = errno;
     const bool regular = S_ISREG(status.st_mode);
     ::close(fd);
-    if (!regular) throw CheckpointError(path.string() + ": not a regular file");
+    if (!regular)
+      throw CheckpointError(path.string() + ": not a regular file; expected one, no folder, pipe or device");
     fail(path, "cannot be read", error);
   }
   size_ = static_cast<std::size_t>(status.st_size);

@@ -59,7 +59,9 @@ void add_run_command(CLI::App& app) {
   command->add_flag("--overwrite", options->overwrite, "Discard what another run left in the result folder");
   command->add_flag("--json", options->json, "Print results.json on stdout instead of the table");
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
-  command->footer("Interrupted runs go on where they stopped when the same command is given again.");
+  command->footer(
+      "Interrupted runs go on where they stopped when the same command is given again.\n"
+      "On the CPU beside other busy programs, GOMP_SPINCOUNT=1000 in the environment makes a run several times faster.");
   command->callback([options] { run_command(*options); });
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -57,25 +58,35 @@ void add_costs(Shard& totals, const Shard& shard) {
   }
 }
 
+// What an earlier run left of this part. A damaged shard is said to be so, and taken for none.
+std::optional<Shard> shard_left(const std::filesystem::path& folder, std::int64_t index, std::size_t arms,
+                                Progress& progress) {
+  if (!has_shard(folder, index)) return std::nullopt;
+  try {
+    return load_shard(folder, index, arms);
+  } catch (const DamagedShard& damage) {
+    progress.note(fmt::format("replayeval: warning: {}; this part is computed again", damage.what()));
+    return std::nullopt;
+  }
+}
+
 // All shards, computed or read back, as one; its tokens in text order.
 Shard run_shards(const RunContext& context, const WorkloadConfig& workload, datasets::WindowReader& reader,
                  const std::filesystem::path& folder) {
-  PerplexityPass pass(context, workload);
+  PerplexityPass pass(context, workload, reader.documents());
   WindowBatches batches(reader, workload.context, batch_of(context, workload));
   Progress progress(workload.name, reader.count().scored, 0, context.quiet);
   Shard totals;
   for (std::int64_t index = 0; auto windows = batches.next(); ++index) {
-    Shard shard;
-    if (has_shard(folder, index)) {
-      shard = load_shard(folder, index, context.arms.size());
-    } else {
+    std::optional<Shard> shard = shard_left(folder, index, context.arms.size(), progress);
+    if (!shard) {
       if (interrupt_requested()) throw Interrupted("stopped; the same command goes on from here");
       shard = pass.run(*windows);
-      save_shard(folder, index, shard);
+      save_shard(folder, index, *shard);
     }
-    progress.add(static_cast<std::int64_t>(shard.tokens.size()));
-    add_costs(totals, shard);
-    totals.tokens.append(std::move(shard.tokens));
+    progress.add(static_cast<std::int64_t>(shard->tokens.size()));
+    add_costs(totals, *shard);
+    totals.tokens.append(std::move(shard->tokens));
   }
   progress.finish();
   totals.tokens.sort_by_text();
@@ -83,30 +94,39 @@ Shard run_shards(const RunContext& context, const WorkloadConfig& workload, data
 }
 
 // The windows whose states are probed: the first full-length one of each document in turn, so that several texts speak;
-// then, if more are wanted, the documents' later ones.
-std::vector<datasets::Window> probe_windows(datasets::WindowReader& reader, std::int64_t count, std::int64_t length) {
+// then, if more are wanted, the documents' later ones. None where state errors are not asked for or there is no text at
+// all. Reads `reader` from its beginning and leaves it there.
+std::vector<datasets::Window> probe_windows(const RunContext& context, const WorkloadConfig& workload,
+                                            datasets::WindowReader& reader) {
+  std::vector<datasets::Window> windows;
+  if (!workload.state_error) return windows;
+  const std::int64_t length = workload.state_error->positions.back();
   std::map<std::pair<std::int64_t, std::int64_t>, datasets::Window> candidates;  // (turn, document)
   std::map<std::int64_t, std::int64_t> turns;
+  std::int64_t longest = 0;
   reader.rewind();
   while (std::optional<datasets::Window> window = reader.next()) {
+    longest = std::max(longest, window->input_count());
     if (window->input_count() < length) continue;
     const std::pair place(turns[window->document]++, window->document);
     candidates.emplace(place, *std::move(window));
-    if (static_cast<std::int64_t>(candidates.size()) > count) candidates.erase(std::prev(candidates.end()));
+    if (static_cast<std::int64_t>(candidates.size()) > workload.state_error->sequences)
+      candidates.erase(std::prev(candidates.end()));
   }
-  std::vector<datasets::Window> windows;
+  reader.rewind();
+  if (candidates.empty() && longest > 0) {
+    throw ConfigError(fmt::format(
+        "{}: workload '{}': state_error looks at position {}, but the longest window has {} tokens; expected positions "
+        "up to {}, or longer documents",
+        context.config.file.string(), workload.name, length, longest, longest));
+  }
   for (auto& [key, window] : candidates) windows.push_back(std::move(window));
   return windows;
 }
 
-void probe(const RunContext& context, const WorkloadConfig& workload, datasets::WindowReader& reader,
+void probe(const RunContext& context, const WorkloadConfig& workload, const std::vector<datasets::Window>& windows,
            reports::Workload& result) {
   const StateErrorConfig& config = *workload.state_error;
-  const std::vector<datasets::Window> windows = probe_windows(reader, config.sequences, config.positions.back());
-  if (windows.empty()) {
-    throw std::runtime_error(fmt::format("workload '{}': no window is as long as the last state_error position, {}",
-                                         workload.name, config.positions.back()));
-  }
   StateProbe states(context.model, context.arms, context.baseline, config.positions, config.depths);
   Progress progress(workload.name + ", state error", static_cast<std::int64_t>(windows.size()), 0, context.quiet);
   for (const datasets::Window& window : windows) {
@@ -152,6 +172,8 @@ datasets::WindowReader open_windows(const WorkloadConfig& workload, std::int64_t
 reports::Workload run_perplexity(const RunContext& context, const WorkloadConfig& workload,
                                  const WorkloadFolders& folders) {
   datasets::WindowReader reader = open_windows(workload, context.model.vocab_size(), context.tokenizer);
+  // First of all: a long run shall not end with the news that no window is long enough.
+  const std::vector<datasets::Window> probed = probe_windows(context, workload, reader);
   const Shard totals = run_shards(context, workload, reader, folders.shards);
   if (totals.tokens.size() == 0) {
     throw std::runtime_error(fmt::format("workload '{}': its sources hold nothing to score", workload.name));
@@ -170,7 +192,7 @@ reports::Workload run_perplexity(const RunContext& context, const WorkloadConfig
   summarise_tokens(context, workload, totals.tokens, result);
   summarise_costs(context, totals, result);
   describe_memory(context, result);
-  if (workload.state_error) probe(context, workload, reader, result);
+  if (workload.state_error) probe(context, workload, probed, result);
   return result;
 }
 

@@ -34,8 +34,9 @@ datasets::WindowReader open_windows(const WorkloadConfig& workload, std::int64_t
                                     const std::shared_ptr<const datasets::Tokenizer>& tokenizer);
 
 // Goes on after the shards that an earlier run left; with the same build and machine the numbers are those of an
-// undisturbed run. Throws Interrupted at a shard boundary when asked to stop, std::runtime_error naming document and
-// place on logits that are not finite, and when there is nothing to score.
+// undisturbed run; a damaged shard is named on stderr and computed again. Throws ConfigError before anything is decoded
+// when no window reaches the last state_error position, Interrupted at a shard boundary when asked to stop,
+// std::runtime_error naming document and place on logits that are not finite, and when there is nothing to score.
 reports::Workload run_perplexity(const RunContext& context, const WorkloadConfig& workload,
                                  const WorkloadFolders& folders);
 

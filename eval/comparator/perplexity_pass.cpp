@@ -64,8 +64,9 @@ std::vector<std::vector<StorageCounts>> since(std::vector<std::vector<StorageCou
 
 }  // namespace
 
-PerplexityPass::PerplexityPass(const RunContext& context, const WorkloadConfig& workload)
-    : context_(context), workload_(workload) {
+PerplexityPass::PerplexityPass(const RunContext& context, const WorkloadConfig& workload,
+                               const std::vector<datasets::DocumentInfo>& documents)
+    : context_(context), workload_(workload), documents_(documents) {
   const std::int64_t row_bytes =
       static_cast<std::int64_t>(context.arms.size() * sizeof(float)) * context.model.vocab_size();
   rows_per_chunk_ = std::max<std::int64_t>(1, logits_bytes / row_bytes);
@@ -123,9 +124,11 @@ void PerplexityPass::score(const at::Tensor& hidden, const std::vector<datasets:
       scores.add(logits, targets.narrow(0, row, chunk));
     } catch (const std::runtime_error& error) {
       const auto token = first_token + static_cast<std::size_t>(row);
-      throw std::runtime_error(fmt::format("workload '{}', document {}, predictions from token {} on: {}",
-                                           workload_.name, shard.tokens.document[token], shard.tokens.position[token],
-                                           error.what()));
+      const std::int64_t number = shard.tokens.document[token];
+      const datasets::DocumentInfo& document = documents_.at(static_cast<std::size_t>(number));
+      throw std::runtime_error(fmt::format(
+          "workload '{}', document {} ('{}' of source '{}'), predictions from token {} on: {}", workload_.name, number,
+          document.id, document.source, shard.tokens.position[token], error.what()));
     }
   }
 }

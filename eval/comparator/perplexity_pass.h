@@ -11,8 +11,10 @@ namespace replayeval {
 
 class PerplexityPass {
  public:
-  // Decodes `block` tokens per call in teacher-forced mode.
-  PerplexityPass(const RunContext& context, const WorkloadConfig& workload);
+  // Decodes `block` tokens per call in teacher-forced mode. `documents`: the windows' own, for messages; may grow. All
+  // three outlive the pass.
+  PerplexityPass(const RunContext& context, const WorkloadConfig& workload,
+                 const std::vector<datasets::DocumentInfo>& documents);
 
   // Windows of one length. Sequences start empty: state, convolution, ring and KV are reset first.
   Shard run(const std::vector<datasets::Window>& windows);
@@ -24,6 +26,7 @@ class PerplexityPass {
 
   const RunContext& context_;
   const WorkloadConfig& workload_;
+  const std::vector<datasets::DocumentInfo>& documents_;
   std::int64_t rows_per_chunk_ = 0;  // so that the logits of all arms stay within a fixed memory
   std::unique_ptr<DecodeCache> cache_;
 };

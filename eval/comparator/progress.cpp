@@ -46,6 +46,12 @@ void Progress::add(std::int64_t units) {
   draw(false);
 }
 
+void Progress::note(const std::string& line) {
+  const bool over_bar = terminal_ && !quiet_;
+  fmt::print(stderr, "{}{}\n", over_bar ? "\r\x1b[K" : "", line);
+  if (over_bar) draw(false);
+}
+
 void Progress::finish() {
   if (finished_) return;
   finished_ = true;

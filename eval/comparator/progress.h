@@ -16,6 +16,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void add(std::int64_t units);
+  // A line of its own that the bar does not overwrite; written in quiet mode, too.
+  void note(const std::string& line);
   void finish();
 
  private:

@@ -43,13 +43,17 @@ int lock(const fs::path& path) {
 }
 
 std::optional<nlohmann::json> read_identity(const fs::path& path) {
-  std::ifstream file(path / identity_name);
+  const fs::path name = path / identity_name;
+  const auto damaged = [&](const char* what) {
+    return ResultFolderError(name.string() + ": " + what + "; use --overwrite to start this result folder anew");
+  };
+  if (fs::is_directory(name)) throw damaged("is a folder, expected a JSON file");
+  std::ifstream file(name);
   if (!file) return std::nullopt;
   try {
     return nlohmann::json::parse(file);
   } catch (const nlohmann::json::parse_error&) {
-    throw ResultFolderError((path / identity_name).string() +
-                            ": not valid JSON; use --overwrite to start this result folder anew");
+    throw damaged("not valid JSON");
   }
 }
 

@@ -121,6 +121,7 @@ SourceConfig parse_source(const YAML::Node& node, const std::filesystem::path& f
   if (node.IsMap() && node["random_ids"].IsDefined()) return parse_random_ids(node, file);
   nlohmann::json json;
   SourceConfig source;
+  std::string separator_place;
   source.place = place_of(file, node.Mark());
   if (node.IsScalar()) {
     json = node.Scalar();
@@ -130,6 +131,7 @@ SourceConfig parse_source(const YAML::Node& node, const std::filesystem::path& f
     json["path"] = map.text("path", "a file or a glob");
     source.place = map.place("path");
     if (map.has("name")) json["name"] = map.name("name");
+    if (map.has("separator")) separator_place = map.place("separator");
     for (const char* key : {"separator", "sha256"})
       if (map.has(key)) json[key] = map.text(key);
     for (const char* key : {"max_documents", "max_tokens"})
@@ -141,6 +143,7 @@ SourceConfig parse_source(const YAML::Node& node, const std::filesystem::path& f
   } catch (const datasets::DataError& error) {
     throw ConfigError(place_of(file, node.Mark()) + ": key 'sources': " + error.what());
   }
+  source.text.separator_place = std::move(separator_place);
   return source;
 }
 

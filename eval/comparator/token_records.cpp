@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "datasets/sha256.h"
 #include "eval/npy.h"
 #include "reports/atomic_file.h"
 
@@ -20,6 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t token_rows = 4;  // document, position, window_position, target
 constexpr std::size_t arm_rows = 6;    // the arrays of TokenDivergence
+constexpr const char* costs_hash_key = "costs_sha256";
+constexpr const char* tokens_hash_key = "tokens_sha256";  // of the .npy as it lies on the disk
 
 fs::path shard_file(const fs::path& folder, std::int64_t index, const char* ending) {
   return folder / fmt::format("{:06}.{}", index, ending);
@@ -85,6 +88,32 @@ void costs_from_json(const nlohmann::json& json, Shard& shard) {
   }
 }
 
+void require_file(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) throw DamagedShard(file.string() + ": is missing, or no file");
+}
+
+void require_hash(const fs::path& file, const std::string& hash, const nlohmann::json& expected) {
+  if (hash != expected) throw DamagedShard(file.string() + ": damaged (its SHA-256 is not the one that was stored)");
+}
+
+// All of a shard but its tokens, once it is known that both files are what save_shard left.
+Shard read_costs(const fs::path& json_file, const fs::path& arrays) {
+  require_file(json_file);
+  require_file(arrays);
+  Shard shard;
+  try {
+    std::ifstream stream(json_file);
+    const nlohmann::json said = nlohmann::json::parse(stream);
+    require_hash(json_file, datasets::sha256_hex(said.at("costs").dump()), said.at(costs_hash_key));
+    require_hash(arrays, datasets::sha256_file(arrays), said.at(tokens_hash_key));
+    costs_from_json(said.at("costs"), shard);
+  } catch (const nlohmann::json::exception&) {
+    throw DamagedShard(json_file.string() + ": damaged (not the JSON that was stored)");
+  }
+  return shard;
+}
+
 }  // namespace
 
 void TokenRecords::append(TokenRecords&& other) {
@@ -124,31 +153,26 @@ void save_shard(const fs::path& folder, std::int64_t index, const Shard& shard) 
   const auto rows = static_cast<std::int64_t>(token_rows + arm_rows * shard.tokens.arms.size());
   write_npy(shard_file(folder, index, "npy"), {rows, static_cast<std::int64_t>(shard.tokens.size())},
             std::span<const double>(values));
-  reports::write_file_atomically(shard_file(folder, index, "json"), costs_to_json(shard).dump());
+  const nlohmann::json costs = costs_to_json(shard);
+  const nlohmann::json said = {{"costs", costs},
+                               {costs_hash_key, datasets::sha256_hex(costs.dump())},
+                               {tokens_hash_key, datasets::sha256_file(shard_file(folder, index, "npy"))}};
+  reports::write_file_atomically(shard_file(folder, index, "json"), said.dump());
 }
 
 Shard load_shard(const fs::path& folder, std::int64_t index, std::size_t arms) {
-  const fs::path costs = shard_file(folder, index, "json");
+  const fs::path json_file = shard_file(folder, index, "json");
   const fs::path arrays = shard_file(folder, index, "npy");
-  const auto damaged = [&] {
-    return std::runtime_error(costs.string() + ": damaged; delete it and its .npy to have this part computed again");
-  };
-  Shard shard;
-  try {
-    std::ifstream stream(costs);
-    costs_from_json(nlohmann::json::parse(stream), shard);
-  } catch (const nlohmann::json::exception&) {
-    throw damaged();
+  Shard shard = read_costs(json_file, arrays);
+  const auto mixers_differ = [&](const auto& arm) { return arm.size() != shard.storage_counts.front().size(); };
+  if (shard.storage_counts.size() != arms ||
+      std::any_of(shard.storage_counts.begin(), shard.storage_counts.end(), mixers_differ)) {
+    throw DamagedShard(fmt::format("{}: expected counts of {} arms, all of the same mixers", json_file.string(), arms));
   }
   const DoubleArray stored = read_npy_double(arrays);
   const auto rows = static_cast<std::int64_t>(token_rows + arm_rows * arms);
   if (stored.shape.size() != 2 || stored.shape[0] != rows) {
-    throw std::runtime_error(fmt::format("{}: expected {} rows for {} arms", arrays.string(), rows, arms));
-  }
-  const auto mixers_differ = [&](const auto& arm) { return arm.size() != shard.storage_counts.front().size(); };
-  if (shard.storage_counts.size() != arms ||
-      std::any_of(shard.storage_counts.begin(), shard.storage_counts.end(), mixers_differ)) {
-    throw damaged();
+    throw DamagedShard(fmt::format("{}: expected {} rows for {} arms", arrays.string(), rows, arms));
   }
   shard.tokens.arms.resize(arms);
   const auto count = static_cast<std::size_t>(stored.shape[1]);

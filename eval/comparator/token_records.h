@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,15 @@ struct Shard {
   std::vector<std::vector<StorageCounts>> storage_counts;  // [arms][mixers]
 };
 
-// Shard `index` of a folder: NAME.npy with the tokens, and NAME.json, which is written last and says that it is whole.
-// load_shard throws std::runtime_error naming the file when it is damaged or of another shape than `arms` asks for.
+// A shard that is not as save_shard left it; the message names the file.
+class DamagedShard : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Shard `index` of a folder: NAME.npy with the tokens, and NAME.json with costs and both parts' SHA-256, which is
+// written last. load_shard throws DamagedShard when a file is missing, is not what its hash says, or is of another
+// shape than `arms` asks for.
 bool has_shard(const std::filesystem::path& folder, std::int64_t index);
 void save_shard(const std::filesystem::path& folder, std::int64_t index, const Shard& shard);
 Shard load_shard(const std::filesystem::path& folder, std::int64_t index, std::size_t arms);

@@ -45,18 +45,24 @@ std::vector<LayerKind> read_layer_count(ConfigReader& reader, LayerKind kind, st
   return std::vector<LayerKind>(static_cast<std::size_t>(count), kind);
 }
 
+void check_layer_count(ConfigReader& reader, const std::vector<LayerKind>& layers, const std::string& key) {
+  const auto count = static_cast<std::int64_t>(layers.size());
+  if (reader.positive("num_hidden_layers", count) != count)
+    reader.fail("num_hidden_layers", fmt::format("as many as {} has layers ({})", key, count));
+}
+
 std::vector<LayerKind> read_mixer_list(ConfigReader& reader, LayerKind otherwise) {
   std::vector<LayerKind> layers;
+  std::string listed_in;
   for (const std::string key : {"layer_types", "layers_block_type"}) {
     if (!reader.has(key)) continue;
     const std::vector<LayerKind> found = read_layer_names(reader, key, {LayerKind::mamba2, LayerKind::attention});
     if (!layers.empty() && found != layers) reader.fail(key, "the same layers as layer_types gives");
     layers = found;
+    listed_in = key;
   }
   if (layers.empty()) return read_layer_count(reader, otherwise);
-  const auto count = static_cast<std::int64_t>(layers.size());
-  if (reader.positive("num_hidden_layers", count) != count)
-    reader.fail("num_hidden_layers", "as many as there are layer types (" + std::to_string(count) + ")");
+  check_layer_count(reader, layers, listed_in);
   return layers;
 }
 

@@ -21,6 +21,10 @@ std::vector<LayerKind> read_layer_names(ConfigReader& reader, const std::string&
 std::vector<LayerKind> read_layer_count(ConfigReader& reader, LayerKind kind,
                                         std::optional<std::int64_t> otherwise = std::nullopt);
 
+// num_hidden_layers, if it is there, must be the number of `layers`, which stand under `key`. Throws CheckpointError
+// naming both numbers.
+void check_layer_count(ConfigReader& reader, const std::vector<LayerKind>& layers, const std::string& key);
+
 // Of models whose layers are a mixer each, Mamba-2 or attention: layer_types or layers_block_type, or num_hidden_layers
 // layers of kind `otherwise`. Throws CheckpointError where the keys disagree.
 std::vector<LayerKind> read_mixer_list(ConfigReader& reader, LayerKind otherwise);

@@ -25,7 +25,6 @@ void ignore_unread_keys(ConfigReader& reader) {
                  "mamba_dt_max",
                  "time_step_floor",
                  "mamba_dt_init_floor",
-                 "num_hidden_layers",
                  "rms_norm_eps",
                  "norm_eps",
                  "rope_theta",
@@ -63,7 +62,8 @@ std::vector<LayerKind> read_pattern(ConfigReader& reader) {
   return layers;
 }
 
-// transformers' own precedence: an explicit list wins over the pattern.
+// transformers' own precedence: an explicit list wins over the pattern. num_hidden_layers must agree, as in the
+// published configuration code; transformers takes the list and warns.
 std::vector<LayerKind> read_layers(ConfigReader& reader) {
   const std::vector<LayerKind> kinds = {LayerKind::mamba2, LayerKind::attention, LayerKind::mlp, LayerKind::moe};
   std::vector<LayerKind> layers;
@@ -74,6 +74,7 @@ std::vector<LayerKind> read_layers(ConfigReader& reader) {
   if (layers.empty()) layers = pattern;
   if (layers.empty()) reader.fail(key, "the layers, as a pattern of M, *, - and E or as a list");
   if (!pattern.empty() && pattern != layers) reader.fail(key, "the same layers as hybrid_override_pattern gives");
+  check_layer_count(reader, layers, key);
   return layers;
 }
 

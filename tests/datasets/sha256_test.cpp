@@ -30,6 +30,7 @@ TEST(Sha256, OfFiles) {
   EXPECT_EQ(sha256_file(folder.write("abc", "abc")), digest_of_abc);
   EXPECT_THAT(message_of([&] { sha256_file(folder.path() / "absent"); }),
               testing::HasSubstr("absent: cannot be opened"));
+  EXPECT_EQ(message_of([&] { sha256_file(folder.path()); }), folder.path().string() + ": is a folder; expected a file");
 }
 
 }  // namespace

@@ -95,6 +95,16 @@ TEST_F(TextSourceTest, SeparatorIsARegularExpressionOverAWholeLine) {
               AllOf(HasSubstr("separator '(='"), HasSubstr("at byte 2")));
 }
 
+TEST_F(TextSourceTest, SeparatorThatBacktracksWithoutEnd) {
+  folder_.write("many.txt", "first\n%\n" + std::string(40, 'a') + "\nsecond");
+  TextSourceSpec spec = parse_text_source({{"path", "many.txt"}, {"separator", "%|(a+)+[bc]"}}, "test.yaml");
+  const auto fault = [&] { return message_of([&] { TextSource::open(spec, folder_.path()); }); };
+  EXPECT_THAT(fault(), AllOf(HasSubstr("many.txt: line 3: separator '%|(a+)+[bc]' (text source many): "),
+                             HasSubstr("limit"), HasSubstr("expected a pattern")));
+  spec.separator_place = "configs/x.yaml:9:7";
+  EXPECT_THAT(fault(), HasSubstr("many.txt: line 3: separator '%|(a+)+[bc]' (configs/x.yaml:9:7): "));
+}
+
 TEST_F(TextSourceTest, RewindAndCopiesReadTheSame) {
   folder_.write("a.txt", "a");
   folder_.write("b.txt", "b");

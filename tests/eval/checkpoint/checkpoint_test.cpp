@@ -74,6 +74,19 @@ TEST_F(CheckpointTest, ReadsOneFile) {
                                          {folder_.path().string(), "\"c\"", "missing"});
 }
 
+TEST_F(CheckpointTest, FoldersWhereFilesBelongAreNamed) {
+  testing::write_safetensors(file(), two_tensors());
+  const auto expect_folder_refused = [&](const std::string& name) {
+    std::filesystem::remove(file(name));
+    std::filesystem::create_directory(file(name));
+    expect_error({file(name).string() + ": ", "folder", "expected"});
+    std::filesystem::remove(file(name));
+  };
+  expect_folder_refused("model.safetensors");
+  expect_folder_refused("model.safetensors.index.json");
+  expect_folder_refused("config.json");
+}
+
 TEST_F(CheckpointTest, ReadsShards) {
   write_shards();
   write_index({{"a", "model-1.safetensors"}, {"b", "model-2.safetensors"}});

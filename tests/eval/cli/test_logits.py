@@ -55,6 +55,7 @@ class LogitsTest(unittest.TestCase):
             with self.subTest(text):
                 ids.write_text(text)
                 self.assert_refused(self.logits(ids=ids), "ids.json", *fragments)
+        self.assert_refused(self.logits(ids=self.folder), f"{self.folder}: is a folder; expected a JSON file")
 
     def test_arms_that_make_no_sense(self):
         for more, fragments in (

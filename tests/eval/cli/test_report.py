@@ -113,6 +113,8 @@ class ReportTest(unittest.TestCase):
         self.expect_refused("no such file", self.path / "absent")
         (self.path / "empty").mkdir()
         self.expect_refused("holds no results.json", self.path / "empty")
+        (self.path / "odd" / "results.json").mkdir(parents=True)
+        self.expect_refused("results.json: is a folder; expected a JSON file", self.path / "odd")
         broken = self.result("broken", lambda results: results["workloads"][0].pop("seconds"))
         self.expect_refused('/workloads/0: key "seconds" is missing', broken)
         newer = self.result("newer", lambda results: results.update(schema_version=2))

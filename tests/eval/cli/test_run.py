@@ -211,6 +211,33 @@ class Resuming(RunTest):
         for part in ("deltas", "divergence", "positions", "state_errors", "storage_counts"):
             self.assertEqual(a[part], b[part], part)
 
+    def test_damaged_shards_are_named_and_computed_again(self):
+        work = self.copy_of_everything()
+        second = CONFIG.split("workloads:\n")[1].replace("name: text", "name: more")
+        (work / "config.yaml").write_text((CONFIG + second).replace("MODE", "teacher_forced"))
+        self.good(work, "--only", "text")  # the shards stay as long as there is work left
+        expected = self.results()["workloads"][0]
+        shards = self.folder / "out" / "progress" / "text"
+
+        def flip(file):
+            content = bytearray(file.read_bytes())
+            content[len(content) // 2] ^= 0x40
+            file.write_bytes(content)
+
+        for name, damage in (("000000.npy", flip), ("000000.json", flip), ("000000.npy", pathlib.Path.unlink)):
+            with self.subTest(name=name, damage=damage):
+                (self.folder / "out" / "results.json").unlink()
+                damage(shards / name)
+                whole = (shards / "000001.npy").stat().st_mtime_ns
+                done = self.good(work, "--only", "text")
+                self.assertRegex(done.stderr, rf"^replayeval: warning: \S*/progress/text/{name}: .*"
+                                 r"; this part is computed again\n$")
+                self.assertEqual(whole, (shards / "000001.npy").stat().st_mtime_ns)
+                for part in ("deltas", "divergence", "positions", "state_errors", "storage_counts"):
+                    self.assertEqual(self.results()["workloads"][0][part], expected[part], part)
+        (self.folder / "out" / "results.json").unlink()
+        self.assertEqual(self.good(work, "--only", "text").stderr, "")
+
     def test_a_report_that_was_not_written_is_made_up_for(self):
         self.good()
         report = self.folder / "out" / "report.md"
@@ -288,6 +315,32 @@ class BadInput(RunTest):
                 self.assert_nothing_half_written()
                 shutil.rmtree(work)
 
+    def test_state_errors_beyond_every_window(self):
+        work = self.spoil_config("context: 96", "context: 5000")
+        text = (work / "config.yaml").read_text()
+        (work / "config.yaml").write_text(text.replace("positions: [5, 40, 96]", "positions: [5, 5000]"))
+        self.assert_refused(self.run_config(work), "config.yaml: workload 'text': state_error", "position 5000",
+                            "the longest window has")
+        self.assertFalse((self.folder / "out" / "progress").exists(), "nothing is decoded before that is known")
+        self.assert_nothing_half_written()
+
+    def test_a_separator_that_backtracks_without_end(self):
+        work = self.spoil_config('path: "text/*.txt"', 'path: "text/*.txt", separator: "([a-z.]+ ?)+[!?]"')
+        self.assert_refused(self.run_config(work), "d0.txt: line 1: separator '", "config.yaml:", "limit exceeded")
+        self.assert_nothing_half_written()
+
+    def test_folders_where_files_belong(self):
+        for name in ("config.json", "tokenizer.model", "model.safetensors.index.json",
+                     "model-00002-of-00002.safetensors"):
+            with self.subTest(name):
+                work = self.copy_of_everything()
+                file = work / "checkpoint" / name
+                file.unlink()
+                file.mkdir()
+                self.assert_refused(self.run_config(work), f"{file}: ", "folder", "expected")
+                self.assert_nothing_half_written()
+        self.assert_refused(program.call("run", self.folder), f"{self.folder}: is a folder; expected a YAML file")
+
     def test_missing_config(self):
         self.assert_refused(program.call("run", self.folder / "none.yaml"), "none.yaml")
 
@@ -344,7 +397,7 @@ class BadInput(RunTest):
             numpy.clip(weights["lm_head.weight"], -3e38, 3e38, out=weights["lm_head.weight"])
 
         work = self.spoil_checkpoint(overflow)
-        self.assert_refused(self.run_config(work), "workload 'text'", "document 0", "arm")
+        self.assert_refused(self.run_config(work), "workload 'text'", "document 0 ('d0' of source 'prose')", "arm")
         self.assert_nothing_half_written()
 
     def test_a_tokenizer_larger_than_the_vocabulary(self):

@@ -61,6 +61,7 @@ TEST(Npy, DamageIsNamed) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "a.npy";
   EXPECT_THAT(read_failure(path), HasSubstr("a.npy: cannot be read"));
+  EXPECT_THAT(read_failure(folder.path()), HasSubstr(folder.path().string() + ": is a folder; expected a .npy file"));
   std::ofstream(path) << "hello";
   EXPECT_THAT(read_failure(path), HasSubstr("not a version 1.0 .npy file"));
   const std::vector<float> floats = {1};

@@ -88,6 +88,10 @@ TEST(ResultFolder, ADamagedIdentityIsNamed) {
   std::ofstream(path / "identity.json") << "{\"a\":";
   EXPECT_THAT(refusal(path, {{"a", 1}}), HasSubstr("identity.json: not valid JSON"));
   EXPECT_EQ(refusal(path, {{"a", 1}}, true), "");
+  std::filesystem::remove(path / "identity.json");
+  std::filesystem::create_directory(path / "identity.json");
+  EXPECT_THAT(refusal(path, {{"a", 1}}), HasSubstr("identity.json: is a folder, expected a JSON file"));
+  EXPECT_EQ(refusal(path, {{"a", 1}}, true), "");
 }
 
 }  // namespace

@@ -164,6 +164,7 @@ workloads:
   EXPECT_EQ(config.arms[1].arm.executor, Executor::exact);
   const WorkloadConfig& workload = config.workloads[0];
   EXPECT_EQ(workload.sources[0].text.separator, "^%$");
+  EXPECT_THAT(workload.sources[0].text.separator_place, testing::MatchesRegex("configs/x.yaml:[0-9]+:[0-9]+"));
   EXPECT_EQ(workload.sources[0].text.max_tokens, 100);
   EXPECT_EQ(workload.sources[0].text.sample_seed, 5U);
   EXPECT_EQ(workload.context, 512);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 
 #include "tests/temporary_folder.h"
 
@@ -73,7 +74,7 @@ TEST(Shard, WithoutItsLastFileItDoesNotExist) {
 std::string failure(const TemporaryFolder& folder, std::size_t arms) {
   try {
     load_shard(folder.path(), 0, arms);
-  } catch (const std::runtime_error& error) {
+  } catch (const DamagedShard& error) {
     return error.what();
   }
   return "";
@@ -81,13 +82,41 @@ std::string failure(const TemporaryFolder& folder, std::size_t arms) {
 
 TEST(Shard, DamageIsNamed) {
   const TemporaryFolder folder;
+  const auto json = folder.path() / "000000.json", npy = folder.path() / "000000.npy";
   save_shard(folder.path(), 0, example());
-  EXPECT_THAT(failure(folder, 3), HasSubstr("000000.npy: expected 22 rows for 3 arms"));
-  std::filesystem::resize_file(folder.path() / "000000.npy",
-                               std::filesystem::file_size(folder.path() / "000000.npy") - 8);
-  EXPECT_THAT(failure(folder, 2), HasSubstr("000000.npy: the header promises"));
-  std::ofstream(folder.path() / "000000.json") << "{";
+  std::filesystem::resize_file(npy, std::filesystem::file_size(npy) - 8);
+  EXPECT_THAT(failure(folder, 2), HasSubstr("000000.npy: damaged"));
+  std::filesystem::remove(npy);
+  EXPECT_THAT(failure(folder, 2), HasSubstr("000000.npy: is missing"));
+  save_shard(folder.path(), 0, example());
+  std::ofstream(json) << "{";
   EXPECT_THAT(failure(folder, 2), HasSubstr("000000.json: damaged"));
+  std::ofstream(json) << "{}";  // nor does a file without hashes count
+  EXPECT_THAT(failure(folder, 2), HasSubstr("000000.json: damaged"));
+  std::filesystem::remove(json);
+  std::filesystem::create_directory(json);
+  EXPECT_THAT(failure(folder, 2), HasSubstr("000000.json: is missing, or no file"));
+}
+
+std::string bytes_of(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+TEST(Shard, EveryFlippedByteIsNoticed) {
+  const TemporaryFolder folder;
+  save_shard(folder.path(), 0, example());
+  for (const char* name : {"000000.json", "000000.npy"}) {
+    const std::string whole = bytes_of(folder.path() / name);
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+      std::string flipped = whole;
+      flipped[at] ^= 0x01;
+      folder.write(name, flipped);
+      EXPECT_THAT(failure(folder, 2), HasSubstr("000000.")) << name << ", byte " << at;
+    }
+    folder.write(name, whole);
+  }
+  EXPECT_EQ(failure(folder, 2), "");
 }
 
 TEST(Shard, CountsOfOtherArmsOrMixersAreDamage) {
@@ -95,10 +124,14 @@ TEST(Shard, CountsOfOtherArmsOrMixersAreDamage) {
   Shard shard = example();
   shard.storage_counts[1].pop_back();
   save_shard(folder.path(), 0, shard);
-  EXPECT_THAT(failure(folder, 2), HasSubstr("000000.json: damaged"));
+  EXPECT_THAT(failure(folder, 2), HasSubstr("000000.json: expected counts of 2 arms"));
   shard.storage_counts.pop_back();
   save_shard(folder.path(), 0, shard);
-  EXPECT_THAT(failure(folder, 2), HasSubstr("000000.json: damaged"));
+  EXPECT_THAT(failure(folder, 2), HasSubstr("000000.json: expected counts of 2 arms"));
+  shard = example();
+  shard.storage_counts.push_back(shard.storage_counts.front());
+  save_shard(folder.path(), 0, shard);
+  EXPECT_THAT(failure(folder, 3), HasSubstr("000000.npy: expected 22 rows for 3 arms"));
 }
 
 TEST(TokenRecords, SortByTextMovesAllArraysTogether) {

@@ -153,6 +153,16 @@ TEST(NemotronHConfig, RefusesUnsupportedLayers) {
   expect_refused({{"layers_block_type", {"mamba"}}}, {"layers_block_type", "same layers"});
 }
 
+// As the published configuration code does; transformers would take the pattern and warn.
+TEST(NemotronHConfig, TheNumberOfLayersIsThatOfThePattern) {
+  EXPECT_EQ(read_changed({{"num_hidden_layers", 5}}).architecture.layers, tiny_layers);
+  expect_refused({{"num_hidden_layers", 6}},
+                 {"key \"num_hidden_layers\" is 6", "as many as hybrid_override_pattern has layers (5)"});
+  expect_refused({{"num_hidden_layers", 2}, {"hybrid_override_pattern", nullptr}, {"layers_block_type", {"mamba"}}},
+                 {"key \"num_hidden_layers\" is 2", "as many as layers_block_type has layers (1)"});
+  expect_refused({{"num_hidden_layers", "5"}}, {"num_hidden_layers", "an integer of at least 1"});
+}
+
 TEST(NemotronHConfig, RefusesUnknownKeys) {
   expect_refused({{"attention_sinks", {{"tokens", 4}}}}, {"unknown key \"attention_sinks\"", "{\"tokens\":4}"});
 }
