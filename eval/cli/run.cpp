@@ -61,7 +61,7 @@ void add_run_command(CLI::App& app) {
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->footer(
       "Interrupted runs go on where they stopped when the same command is given again.\n"
-      "On the CPU beside other busy programs, GOMP_SPINCOUNT=1000 in the environment makes a run several times faster.");
+      "On the CPU beside other busy programs, GOMP_SPINCOUNT=1000 in the environment makes runs several times faster.");
   command->callback([options] { run_command(*options); });
 }
 
