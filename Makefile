@@ -33,7 +33,7 @@ lint:            ## clang-format, clang-tidy, include arrows, shellcheck
 	@scripts/lint.sh
 
 format:          ## clang-format on all tracked C++ and CUDA files
-	@git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
+	@scripts/format.sh
 
 clean:           ## remove builds (not the virtual environment, the text or results)
 	rm -rf build

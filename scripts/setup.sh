@@ -44,7 +44,7 @@ set_up() {  # [--tests] [--lint] [--fuzz] [--preset NAME]
     # shellcheck disable=SC2119
     require_packages "${lists[@]}"
     # shellcheck disable=SC2046
-    require_packages "${lists[@]}" -- $(text_packages)
+    require_packages --stage "text packages" "${lists[@]}" -- $(text_packages)
   fi
   require_python "${requirements[@]}"
   require_text

@@ -41,13 +41,17 @@ apt_install() {  # PACKAGE...
   apt-get install -y --no-install-recommends "$@"
 }
 
-# require_packages FILE... [-- PACKAGE...]: installs what is missing, or names it.
+# require_packages [--stage NAME] FILE... [-- PACKAGE...]: installs what is missing, or names it.
 require_packages() {
-  local missing
+  local missing stage=packages
+  if [[ $1 == --stage ]]; then
+    stage=$2
+    shift 2
+  fi
   missing=$(missing_packages "$@" | tr '\n' ' ')
   missing=${missing% }
   if [[ -z $missing ]]; then
-    record_stage packages 0.0
+    record_stage "$stage" 0.0
     return
   fi
   if ! command -v apt-get >/dev/null 2>&1; then
@@ -57,6 +61,6 @@ require_packages() {
     fail "missing packages, and only root can install them. Run: sudo apt-get install -y --no-install-recommends $missing"
   fi
   # shellcheck disable=SC2086  # one package a word
-  quiet_stage packages apt_install $missing ||
-    fail "apt-get could not install: $missing (log: $LOGS/packages.log)"
+  quiet_stage "$stage" apt_install $missing ||
+    fail "apt-get could not install: $missing (log: $(stage_log "$stage"))"
 }

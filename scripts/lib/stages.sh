@@ -23,18 +23,21 @@ record_stage() {  # NAME SECONDS
   STAGE_SECONDS+=("$2")
 }
 
+stage_log() { printf '%s/%s.log' "$LOGS" "${1// /-}"; }  # NAME
+
 # quiet_stage NAME FUNCTION...: output goes to the stage's log; a failure shows the log's end. The function must hand on
 # its failures itself (`|| return`): bash does not honour -e inside whatever stands before `||`.
 quiet_stage() {
-  local name=$1 start code=0
+  local name=$1 log start code=0
   shift
   mkdir -p "$LOGS"
+  log=$(stage_log "$name")
   start=$(now)
-  printf '[setup] %-10s … ' "$name" >&2
-  "$@" >"$LOGS/$name.log" 2>&1 </dev/null || code=$?
+  printf '[setup] %-13s … ' "$name" >&2
+  "$@" >"$log" 2>&1 </dev/null || code=$?
   if ((code != 0)); then
-    say "failed after $(seconds_since "$start") s; the end of $LOGS/$name.log:"
-    tail -n 15 "$LOGS/$name.log" | sed 's/^/    /' >&2
+    say "failed after $(seconds_since "$start") s; the end of $log:"
+    tail -n 15 "$log" | sed 's/^/    /' >&2
     return "$code"
   fi
   record_stage "$name" "$(seconds_since "$start")"
@@ -60,9 +63,9 @@ print_stage_times() {
   say ""
   say "Time of each stage:"
   for i in "${!STAGE_NAMES[@]}"; do
-    printf '  %-12s %8s s\n' "${STAGE_NAMES[i]}" "${STAGE_SECONDS[i]}" >&2
+    printf '  %-13s %8s s\n' "${STAGE_NAMES[i]}" "${STAGE_SECONDS[i]}" >&2
   done
-  printf '  %-12s %8s s\n' total "$(printf '%s\n' "${STAGE_SECONDS[@]}" | awk '{ t += $1 } END { printf "%.1f", t }')" >&2
+  printf '  %-13s %8s s\n' total "$(printf '%s\n' "${STAGE_SECONDS[@]}" | awk '{ t += $1 } END { printf "%.1f", t }')" >&2
 }
 
 # content_key FILE...: a hash of the files' contents and of the words in $KEY_WORDS.

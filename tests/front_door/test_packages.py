@@ -64,6 +64,37 @@ class Packages(unittest.TestCase):
         self.assertEqual(self.box.called("apt-get"), [
             "apt-get update", "apt-get install -y --no-install-recommends alpha-dev gamma-dev text"])
 
+    def test_a_stage_of_another_name(self):
+        self.box.installed("alpha-dev", "beta", "gamma-dev")
+        self.box.stand_in("apt-get", "exit 0")
+        self.box.stand_in("id", "echo 0")
+        done = self.box.shell('require_packages list.txt; require_packages --stage "text packages" list.txt -- text; '
+                              "print_stage_times")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^\[setup\] text packages … [0-9.]+ s$")
+        self.assertRegex(done.stderr, r"(?m)^  packages +0\.0 s$")
+        self.assertRegex(done.stderr, r"(?m)^  text packages +[0-9.]+ s$")
+        self.assertTrue((self.box.root / ".cache" / "logs" / "text-packages.log").exists())
+
+    def test_format_without_clang_format_says_how_to_get_it(self):
+        self.box.installed()
+        self.box.stand_in("apt-get", "exit 0")
+        self.box.stand_in("id", "echo 1000")
+        done = self.box.shell("scripts/format.sh")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertRegex(done.stderr, r"^error: missing packages.*apt-get install .*clang-format")
+
+    def test_format_formats_what_is_tracked(self):
+        for tool in ("git", "xargs"):
+            (self.box.bin / tool).symlink_to(f"/usr/bin/{tool}")
+        self.box.stand_in("clang-format", "exit 0")
+        self.box.write("new.cpp", "")
+        self.box.write("old.cpp", "")
+        done = self.box.shell("git init -q . && git add old.cpp && scripts/format.sh")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.box.called("clang-format"), ["clang-format -i old.cpp"])
+
     def test_apt_failing_is_an_error_that_shows_why(self):
         self.box.installed("beta")
         self.box.stand_in("apt-get", 'if [[ $1 == install ]]; then echo "E: Unable to locate package alpha-dev"; exit 100; fi')
