@@ -20,10 +20,10 @@ FLOORS = {
     "reports": set(),
     "eval": {"reports"},  # the few files that all of eval/ shares
     "eval/checkpoint": {"datasets", "kernels"},
-    "eval/executors": {"kernels", "eval/checkpoint"},
+    "eval/executors": {"kernels", "reference", "eval/checkpoint"},
     "eval/model": {"kernels", "datasets", "eval/checkpoint", "eval/executors"},
     "eval/metrics": {"kernels"},
-    "eval/comparator": {"kernels", "reference", "datasets", "reports", "eval", "eval/checkpoint", "eval/executors",
+    "eval/comparator": {"kernels", "datasets", "reports", "eval", "eval/checkpoint", "eval/executors",
                         "eval/model", "eval/metrics"},
     "eval/cli": {"kernels", "datasets", "reports", "eval", "eval/checkpoint", "eval/executors", "eval/model",
                  "eval/metrics", "eval/comparator"},

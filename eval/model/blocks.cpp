@@ -13,12 +13,13 @@ at::Tensor mix_arms(const at::Tensor& projected, const Mixer& mixer, std::size_t
                     const Step& step) {
   const std::int64_t arms = projected.size(0);
   const at::Tensor inputs = projected.view({arms, step.batch, step.tokens, -1});
+  const at::Tensor slots = step.rows.slots_on(projected.device());
   std::vector<at::Tensor> outputs;
   for (std::int64_t arm = 0; arm < arms; ++arm) {
     const at::Tensor input = inputs.select(0, arm);
     if (step.tap != nullptr) step.tap->on_mixer(static_cast<std::int64_t>(index), static_cast<std::size_t>(arm), input);
     MixerCache& cache = step.cache.of(arm).mixers[index];
-    outputs.push_back(mixer.run(step.cache.arm(arm), cache, input, {}, step.clock).out);
+    outputs.push_back(mixer.run(step.cache.arm(arm), cache, input, slots, step.clock).out);
   }
   return timed_linear(at::stack(outputs).view({arms, step.batch * step.tokens, -1}), out_proj, step);
 }
@@ -35,14 +36,9 @@ at::Tensor MambaBlock::run(const at::Tensor& x, const Step& step) const {
 at::Tensor attend_arms(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionForm& form,
                        std::size_t index, const Step& step) {
   const KernelClock::Scope scope(step.clock, "", "attention");
-  const std::int64_t position = step.cache.position();
+  const RowPlaces places = places_of(step.rows, step.tokens, q.device());
   std::optional<Rotation> rotation;
-  if (form.rotary) {
-    const at::Tensor positions =
-        at::arange(position, position + step.tokens, at::TensorOptions().dtype(at::kLong).device(q.device()))
-            .repeat({step.batch});
-    rotation = make_rotation(*form.rotary, positions, q.scalar_type());
-  }
+  if (form.rotary) rotation = make_rotation(*form.rotary, places.positions.flatten(), q.scalar_type());
   std::vector<at::Tensor> outputs;
   for (std::int64_t arm = 0; arm < q.size(0); ++arm) {
     at::Tensor query = q.select(0, arm).view({-1, form.num_heads, form.head_dim});
@@ -53,8 +49,8 @@ at::Tensor attend_arms(const at::Tensor& q, const at::Tensor& k, const at::Tenso
       key = rotate(key, *rotation);
     }
     KeyValueCache& cache = step.cache.of(arm).attention[index];
-    append(cache, key, v.select(0, arm), position);
-    outputs.push_back(attend(query, cache, position, {form.scale, form.window}));
+    append(cache, key, v.select(0, arm), step.rows, places);
+    outputs.push_back(attend(query, cache, step.rows, places, {form.scale, form.window}));
   }
   return at::stack(outputs);
 }

@@ -15,6 +15,7 @@ namespace replayeval {
 // The step that a block is part of.
 struct Step {
   HybridCache& cache;
+  const RowSlots& rows;
   std::int64_t batch, tokens;
   KernelClock* clock;
   MixerTap* tap;

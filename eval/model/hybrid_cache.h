@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "eval/model/model.h"
+#include "eval/model/row_slots.h"
 
 namespace replayeval {
 
@@ -36,19 +37,27 @@ class HybridCache : public DecodeCache {
   std::int64_t slots() const override { return slots_; }
   std::int64_t capacity() const override { return capacity_; }
   void reset() override;
-  std::int64_t position() const override { return position_; }
+  void reset_slot(std::int64_t slot) override;
+  std::int64_t position(std::int64_t slot) const override { return positions_.at(static_cast<std::size_t>(slot)); }
+  void copy_slot(std::int64_t slot, const DecodeCache& from, std::int64_t from_slot) override;
+  void store_prefilled(std::int64_t slot, const DecodeCache& from, std::int64_t from_slot) override;
   std::vector<StorageCounts> storage_counts(std::size_t arm) const override;
   SequenceBytes sequence_bytes(std::size_t arm) const override;
 
   std::int64_t num_arms() const { return static_cast<std::int64_t>(arms_.size()); }
   ArmCaches& of(std::int64_t arm) { return caches_[static_cast<std::size_t>(arm)]; }
   const Arm& arm(std::int64_t arm) const { return arms_[static_cast<std::size_t>(arm)]; }
-  void advance(std::int64_t tokens);  // after a step of all layers: moves position and every arm's cursor
+  // The rows of a call; no slots: the identity. Throws std::invalid_argument as RowSlots.
+  RowSlots rows(const std::vector<std::int32_t>& slots) const;
+  void advance(const RowSlots& rows, std::int64_t tokens);  // after a step of all layers: positions and cursors
 
  private:
   std::vector<Arm> arms_;
   std::vector<ArmCaches> caches_;
-  std::int64_t slots_, capacity_, position_ = 0;
+  void check_fits(std::int64_t slot, const HybridCache& from, std::int64_t from_slot) const;
+
+  std::int64_t slots_, capacity_;
+  std::vector<std::int64_t> positions_;  // by slot
 };
 
 }  // namespace replayeval

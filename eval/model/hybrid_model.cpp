@@ -33,39 +33,43 @@ class HybridModel : public Model {
                                           std::int64_t capacity) const override {
     return std::make_unique<HybridCache>(arms, parts_.mixers, parts_.attention, compute_, slots, capacity);
   }
-  at::Tensor forward(const at::Tensor& ids, DecodeCache& cache, Mode mode, KernelClock* clock,
-                     MixerTap* tap) const override;
+  at::Tensor forward(const at::Tensor& ids, DecodeCache& cache, Mode mode, KernelClock* clock, MixerTap* tap,
+                     const std::vector<std::int32_t>& slots) const override;
   at::Tensor logits(const at::Tensor& hidden) const override;
 
  private:
   at::Tensor embed(const at::Tensor& ids, std::int64_t arms) const;
-  at::Tensor run_block(const at::Tensor& ids, HybridCache& cache, KernelClock* clock, MixerTap* tap) const;
+  at::Tensor run_block(const at::Tensor& ids, HybridCache& cache, const RowSlots& rows, KernelClock* clock,
+                       MixerTap* tap) const;
 
   HybridParts parts_;
   ModelOptions options_;
   at::ScalarType compute_;
 };
 
-at::Tensor HybridModel::forward(const at::Tensor& ids, DecodeCache& cache, Mode mode, KernelClock* clock,
-                                MixerTap* tap) const {
+at::Tensor HybridModel::forward(const at::Tensor& ids, DecodeCache& cache, Mode mode, KernelClock* clock, MixerTap* tap,
+                                const std::vector<std::int32_t>& slots) const {
   const c10::NoGradGuard no_gradients;
   auto& hybrid = dynamic_cast<HybridCache&>(cache);
-  check_token_ids(ids, vocab_size(), hybrid);
+  check_token_ids(ids, vocab_size(), hybrid.rows(slots), hybrid.num_arms(), hybrid.capacity());
   const at::Tensor there = ids.to(parts_.embeddings.device());
-  if (mode == Mode::teacher_forced) return run_block(there, hybrid, clock, tap);
+  if (mode == Mode::teacher_forced) return run_block(there, hybrid, hybrid.rows(slots), clock, tap);
   std::vector<at::Tensor> steps;
-  for (std::int64_t t = 0; t < ids.size(1); ++t) steps.push_back(run_block(there.narrow(1, t, 1), hybrid, clock, tap));
+  for (std::int64_t t = 0; t < ids.size(-1); ++t)
+    steps.push_back(run_block(there.narrow(-1, t, 1), hybrid, hybrid.rows(slots), clock, tap));
   return at::cat(steps, 2);
 }
 
 at::Tensor HybridModel::embed(const at::Tensor& ids, std::int64_t arms) const {
-  at::Tensor one = at::embedding(parts_.embeddings, ids.flatten());
-  if (parts_.embedding_multiplier != 1.0) one = one.mul(parts_.embedding_multiplier);
-  return one.unsqueeze(0).repeat({arms, 1, 1});
+  const bool shared = ids.dim() == 2;
+  at::Tensor found = at::embedding(parts_.embeddings, shared ? ids.reshape({1, -1}) : ids.flatten(1));
+  if (parts_.embedding_multiplier != 1.0) found = multiply(found, parts_.embedding_multiplier);
+  return shared ? found.repeat({arms, 1, 1}) : found;
 }
 
-at::Tensor HybridModel::run_block(const at::Tensor& ids, HybridCache& cache, KernelClock* clock, MixerTap* tap) const {
-  Step step{cache, ids.size(0), ids.size(1), clock, tap, {}};
+at::Tensor HybridModel::run_block(const at::Tensor& ids, HybridCache& cache, const RowSlots& rows, KernelClock* clock,
+                                  MixerTap* tap) const {
+  Step step{cache, rows, ids.size(-2), ids.size(-1), clock, tap, {}};
   {
     const KernelClock::Scope scope(clock, "", "embedding");
     step.embeddings = embed(ids, cache.num_arms());
@@ -75,7 +79,7 @@ at::Tensor HybridModel::run_block(const at::Tensor& ids, HybridCache& cache, Ker
     const c10::DeviceGuard current(placed.device);
     stream = placed.layer->run(stream.to(placed.device), step);
   }
-  cache.advance(step.tokens);
+  cache.advance(rows, step.tokens);
   const KernelClock::Scope scope(clock, "", "norm");
   return rms_norm(stream.to(parts_.final_norm.weight.device()), parts_.final_norm, compute_)
       .view({cache.num_arms(), step.batch, step.tokens, hidden_size()});

@@ -22,14 +22,18 @@ at::Tensor aligned(const at::Tensor& x) {
   return fresh ? dense : dense.clone();
 }
 
-// True where query row r (the token at position first + r) may see key column c.
-at::Tensor causal_mask(std::int64_t first, std::int64_t queries, std::int64_t keys,
-                       const std::optional<std::int64_t>& window, const at::Device& device) {
-  const auto options = at::TensorOptions().dtype(at::kLong).device(device);
-  const at::Tensor rows = at::arange(first, first + queries, options).unsqueeze(1);
-  const at::Tensor columns = at::arange(keys, options).unsqueeze(0);
+// True where a query at `positions`, [B or 1, Q], may see key column c: [B or 1, 1, Q, keys].
+at::Tensor causal_mask(const at::Tensor& positions, std::int64_t keys, const std::optional<std::int64_t>& window) {
+  const at::Tensor rows = positions.unsqueeze(1).unsqueeze(-1);
+  const at::Tensor columns = at::arange(keys, positions.options());
   const at::Tensor seen = columns.le(rows);
   return window ? seen.logical_and(columns.gt(rows.sub(*window))) : seen;
+}
+
+// The rows' parts of a store [slots, heads, capacity, dim]: its first `keys` tokens.
+at::Tensor rows_of(const at::Tensor& store, const RowPlaces& places, std::int64_t keys) {
+  const at::Tensor stored = store.narrow(2, 0, keys);
+  return places.slots.defined() ? stored.index_select(0, places.slots) : stored;
 }
 
 }  // namespace
@@ -91,33 +95,60 @@ at::Tensor add_residual(const at::Tensor& residual, const at::Tensor& x) {
   return sum;
 }
 
-void append(KeyValueCache& cache, const at::Tensor& keys, const at::Tensor& values, std::int64_t position) {
-  const auto write = [&](const at::Tensor& store, const at::Tensor& rows) {
-    const std::int64_t batch = store.size(0), tokens = rows.size(0) / batch;
-    const at::Tensor tokens_of = rows.reshape({batch, tokens, store.size(1), store.size(3)});
-    store.narrow(2, position, tokens).copy_(tokens_of.transpose(1, 2));
+RowPlaces places_of(const RowSlots& rows, std::int64_t tokens, const at::Device& device) {
+  const at::Tensor steps = at::arange(tokens, at::TensorOptions().dtype(at::kLong).device(device));
+  return {rows.positions_on(device).unsqueeze(1) + steps,
+          rows.identity() ? at::Tensor() : rows.readable_slots_on(device)};
+}
+
+void append(KeyValueCache& cache, const at::Tensor& keys, const at::Tensor& values, const RowSlots& rows,
+            const RowPlaces& places) {
+  const std::int64_t batch = places.positions.size(0), tokens = places.positions.size(1);
+  at::Tensor present;  // rows that are not padding
+  if (rows.any_padded()) {
+    std::vector<std::int64_t> indices;
+    for (std::int64_t row = 0; row < batch; ++row)
+      if (rows.slots()[static_cast<std::size_t>(row)] >= 0) indices.push_back(row);
+    present = at::tensor(indices, at::kLong).to(keys.device());
+  }
+  const auto of_present = [&](const at::Tensor& all) { return present.defined() ? all.index_select(0, present) : all; };
+  const auto write = [&](const at::Tensor& store, const at::Tensor& flat) {
+    const at::Tensor fresh = of_present(flat.reshape({batch, tokens, store.size(1), store.size(3)}));
+    if (rows.aligned() && rows.identity()) {
+      store.narrow(2, rows.longest(), tokens).copy_(fresh.transpose(1, 2));
+      return;
+    }
+    const at::Tensor slots = places.slots.defined() ? places.slots : at::arange(batch, places.positions.options());
+    store.transpose(1, 2).index_put_({of_present(slots).unsqueeze(1), of_present(places.positions)}, fresh);
   };
   write(cache.keys, keys);
   write(cache.values, values);
 }
 
-at::Tensor attend(const at::Tensor& q, const KeyValueCache& cache, std::int64_t position, const AttentionSpan& span) {
-  const std::int64_t batch = cache.keys.size(0), kv_heads = cache.keys.size(1), key_dim = cache.keys.size(3);
-  const std::int64_t tokens = q.size(0) / batch, group = q.size(1) / kv_heads, value_dim = cache.values.size(3);
+at::Tensor attend(const at::Tensor& q, const KeyValueCache& cache, const RowSlots& rows, const RowPlaces& places,
+                  const AttentionSpan& span) {
+  const std::int64_t batch = places.positions.size(0), tokens = places.positions.size(1);
+  const std::int64_t kv_heads = cache.keys.size(1), key_dim = cache.keys.size(3), value_dim = cache.values.size(3);
+  const std::int64_t group = q.size(1) / kv_heads;
   const at::Tensor heads = q.reshape({batch, tokens, kv_heads, group, key_dim}).permute({0, 2, 3, 1, 4});
   const double scale = span.scale.value_or(1.0 / std::sqrt(static_cast<double>(key_dim)));
+  const at::Tensor all_keys = rows_of(cache.keys, places, rows.longest() + tokens);
+  const at::Tensor all_values = rows_of(cache.values, places, rows.longest() + tokens);
+  // Aligned rows have one mask.
+  const at::Tensor positions = rows.aligned() ? places.positions.narrow(0, 0, 1) : places.positions;
   std::vector<at::Tensor> outputs;
   for (std::int64_t begin = 0; begin < tokens; begin += most_queries) {
-    const std::int64_t queries = std::min(most_queries, tokens - begin);
-    const std::int64_t keys = position + begin + queries;
+    const std::int64_t queries = std::min(most_queries, tokens - begin), keys = rows.longest() + begin + queries;
     // The query heads that share a key head become more query rows of it, so that nothing is repeated in memory.
-    const at::Tensor rows =
+    const at::Tensor query_rows =
         aligned(heads.narrow(3, begin, queries).reshape({batch, kv_heads, group * queries, key_dim}));
     std::optional<at::Tensor> mask;
-    if (queries > 1 || span.window)
-      mask = causal_mask(position + begin, queries, keys, span.window, q.device()).repeat({group, 1});
-    const at::Tensor out = at::scaled_dot_product_attention(rows, cache.keys.narrow(2, 0, keys),
-                                                            cache.values.narrow(2, 0, keys), mask, 0.0, false, scale);
+    if (queries > 1 || span.window || !rows.aligned()) {
+      mask = causal_mask(positions.narrow(1, begin, queries), keys, span.window).repeat({1, 1, group, 1});
+      if (rows.aligned()) mask = mask->squeeze(0).squeeze(0);
+    }
+    const at::Tensor out = at::scaled_dot_product_attention(query_rows, all_keys.narrow(2, 0, keys),
+                                                            all_values.narrow(2, 0, keys), mask, 0.0, false, scale);
     outputs.push_back(out.view({batch, kv_heads, group, queries, value_dim}).permute({0, 3, 1, 2, 4}));
   }
   return at::cat(outputs, 1).reshape({batch * tokens, kv_heads * group * value_dim});

@@ -43,16 +43,25 @@ at::Tensor multiply_by(const at::Tensor& x, const at::Tensor& factor);  // [arms
 // residual + x, in residual's type.
 at::Tensor add_residual(const at::Tensor& residual, const at::Tensor& x);
 
-// Writes one arm's new keys [B * T, kv_heads, key_dim] and values [B * T, kv_heads * value_dim] at `position`.
-void append(KeyValueCache& cache, const at::Tensor& keys, const at::Tensor& values, std::int64_t position);
+// Where the tokens of a call's rows lie in the caches of keys and values, on the layer's device.
+struct RowPlaces {
+  at::Tensor positions;  // [B, T] int64
+  at::Tensor slots;      // [B] int64, padded rows at slot 0; undefined for the identity
+};
+RowPlaces places_of(const RowSlots& rows, std::int64_t tokens, const at::Device& device);
+
+// Writes one arm's new keys [B * T, kv_heads, key_dim] and values [B * T, kv_heads * value_dim]; none of padded rows.
+void append(KeyValueCache& cache, const at::Tensor& keys, const at::Tensor& values, const RowSlots& rows,
+            const RowPlaces& places);
 
 struct AttentionSpan {
   std::optional<double> scale;         // of the scores; key_dim^-1/2 if absent
   std::optional<std::int64_t> window;  // how many tokens one sees, itself included; all if absent
 };
 
-// Causal grouped-query attention of one arm's newest T tokens, which lie in the cache from `position` on.
+// Causal grouped-query attention of one arm's newest T tokens, which append() has put into the cache.
 // q: [B * T, heads, key_dim] -> [B * T, heads * value_dim].
-at::Tensor attend(const at::Tensor& q, const KeyValueCache& cache, std::int64_t position, const AttentionSpan& span);
+at::Tensor attend(const at::Tensor& q, const KeyValueCache& cache, const RowSlots& rows, const RowPlaces& places,
+                  const AttentionSpan& span);
 
 }  // namespace replayeval

@@ -62,11 +62,24 @@ class DecodeCache {
   virtual std::int64_t slots() const = 0;
   virtual std::int64_t capacity() const = 0;  // tokens per slot that the attention caches hold
   virtual void reset() = 0;                   // all slots of all arms: empty sequences (storage counts are kept)
-  virtual std::int64_t position() const = 0;  // tokens decoded so far (the same for all slots)
+  virtual void reset_slot(std::int64_t slot) = 0;
+  virtual std::int64_t position(std::int64_t slot = 0) const = 0;  // tokens that the slot's sequence holds
+
+  // Makes a slot hold the sequence of another cache's slot, of the same model. Throws std::invalid_argument where the
+  // sequence does not fit, or the caches' arms do not:
+  // bit by bit (state, ring, cursor, convolution, keys and values): `from` has arms of the same arithmetic, in order.
+  virtual void copy_slot(std::int64_t slot, const DecodeCache& from, std::int64_t from_slot) = 0;
+  // what a prompt leaves behind, computed as servers do it, in every arm: `from` has one arm, exact with float32 states
+  // (prefill_arm()). States are rounded to each arm's storage, rings are empty.
+  virtual void store_prefilled(std::int64_t slot, const DecodeCache& from, std::int64_t from_slot) = 0;
+
   // [layers of mixers] for one arm, in layer order: counts of odd stored values so far.
   virtual std::vector<StorageCounts> storage_counts(std::size_t arm) const = 0;
   virtual SequenceBytes sequence_bytes(std::size_t arm) const = 0;
 };
+
+// The arm that computes prompts where they do not go through the arms themselves (`prompt: prefill`).
+Arm prefill_arm();
 
 // Sees each mixer's input, arm by arm, before the mixer runs. `mixer` counts state-space layers from 0.
 class MixerTap {
@@ -92,13 +105,14 @@ class Model {
   virtual std::unique_ptr<DecodeCache> make_cache(const std::vector<Arm>& arms, std::int64_t slots,
                                                   std::int64_t capacity) const = 0;
 
-  // ids: [B, T] int64 on the CPU or the model's device, B == cache.slots(); appended to every slot of every arm.
-  // Returns the hidden states after the final norm, [arms, B, T, hidden_size], compute dtype.
-  // stepwise runs T one-token steps, teacher_forced one block. Throws std::invalid_argument on a token id outside the
-  // vocabulary (naming id, place and vocabulary size) or when capacity would be passed; std::runtime_error on CUDA
-  // failures.
+  // ids: [B, T] int64 on the CPU or the model's device, the same for all arms, or [arms, B, T]. Row b is appended to slot slots[b] of every arm; without
+  // `slots` to slot b, and B == cache.slots(). Slots are distinct; a negative one marks a padded row, whose tokens go
+  // nowhere and whose results mean nothing. Returns the hidden states after the final norm, [arms, B, T, hidden_size],
+  // compute dtype. stepwise runs T one-token steps, teacher_forced one block. Throws std::invalid_argument on a token
+  // id outside the vocabulary (naming id, place and vocabulary size), on slots that do not exist or repeat, or when
+  // capacity would be passed; std::runtime_error on CUDA failures.
   virtual at::Tensor forward(const at::Tensor& ids, DecodeCache& cache, Mode mode, KernelClock* clock = nullptr,
-                             MixerTap* tap = nullptr) const = 0;
+                             MixerTap* tap = nullptr, const std::vector<std::int32_t>& slots = {}) const = 0;
 
   // hidden: [arms, ..., hidden_size] or [rows, hidden_size] -> float32 logits of the same leading sizes, [..,
   // vocab_size]. Arms that are equal have equal logits, to the bit.

@@ -3,12 +3,13 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "eval/model/model.h"
+#include "eval/model/row_slots.h"
 
 namespace replayeval {
 
-// Throws std::invalid_argument unless ids are [cache.slots(), T] int64 with T >= 1, inside the vocabulary (naming id,
-// place and size), and fit into what is left of the cache.
-void check_token_ids(const at::Tensor& ids, std::int64_t vocab_size, const DecodeCache& cache);
+// Throws std::invalid_argument unless ids are [rows.rows(), T] or [arms, rows.rows(), T] int64 with T >= 1, inside the vocabulary (naming id,
+// place and size), and fit into what is left of a cache of `capacity` tokens a slot.
+void check_token_ids(const at::Tensor& ids, std::int64_t vocab_size, const RowSlots& rows, std::int64_t arms,
+                     std::int64_t capacity);
 
 }  // namespace replayeval

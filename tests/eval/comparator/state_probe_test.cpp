@@ -35,7 +35,10 @@ class TwoMixers final : public Model {
     const std::vector<Arm>& arms() const override { return list; }
     std::int64_t slots() const override { return 1; }
     std::int64_t capacity() const override { return 1 << 20; }
-    std::int64_t position() const override { return tokens; }
+    std::int64_t position(std::int64_t) const override { return tokens; }
+    void reset_slot(std::int64_t) override { reset(); }
+    void copy_slot(std::int64_t, const DecodeCache&, std::int64_t) override { FAIL(); }
+    void store_prefilled(std::int64_t, const DecodeCache&, std::int64_t) override { FAIL(); }
     void reset() override {
       tokens = 0;
       mixers.clear();
@@ -68,7 +71,8 @@ class TwoMixers final : public Model {
   }
   at::Tensor logits(const at::Tensor& hidden) const override { return hidden; }
 
-  at::Tensor forward(const at::Tensor& ids, DecodeCache& cache, Mode, KernelClock*, MixerTap* tap) const override {
+  at::Tensor forward(const at::Tensor& ids, DecodeCache& cache, Mode, KernelClock*, MixerTap* tap,
+                     const std::vector<std::int32_t>&) const override {
     auto& own = static_cast<Cache&>(cache);
     std::vector<at::Tensor> hidden(own.list.size(), embedding_.index_select(0, ids.flatten()).unsqueeze(0));
     for (std::size_t m = 0; m < mixers_.size(); ++m) {
