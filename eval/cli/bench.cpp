@@ -13,6 +13,7 @@
 #include "eval/comparator/environment.h"
 #include "eval/comparator/model_bench.h"
 #include "eval/comparator/prepared_run.h"
+#include "eval/model/architecture.h"
 
 namespace replayeval {
 namespace {
@@ -62,6 +63,7 @@ void bench(const Arguments& arguments) {
   std::optional<DeviceKind> device;
   if (!arguments.device.empty()) device = arguments.device == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
   const PreparedRun run = prepare_run(arguments.config, device);
+  check_model_bench(run.arms, arguments.options, describe_architecture(run.checkpoint).max_positions);
   const auto start = std::chrono::steady_clock::now();
   const std::unique_ptr<Model> model = load_model(run.checkpoint, run.options);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -61,28 +61,56 @@ std::string layers_text(const ordered_json& layers) {
   return fmt::format("{} ({})", layers.size(), fmt::join(parts, ", "));
 }
 
+// "48 channels, each of 3 groups by itself", and whether transformers' inference takes the whole width.
+std::string norm_text(const ordered_json& mamba) {
+  const auto at = [&](const char* key) { return mamba[key].get<std::int64_t>(); };
+  const auto& sizes = mamba["norm_group_size"];
+  const std::int64_t width = at("num_heads") * at("head_dim"), size = sizes["published"].get<std::int64_t>();
+  if (size == 0) return "none: outputs are only gated";
+  std::string text = size == width ? fmt::format("over all {} channels", width)
+                                   : fmt::format("over {} channels, each of {} groups by itself", size, width / size);
+  if (sizes["transformers"] != sizes["published"])
+    text += fmt::format("; over all {} with norm_span: transformers", width);
+  return text;
+}
+
+void print_mamba(const ordered_json& mamba) {
+  if (mamba["layers"] == 0) return;
+  fmt::print("  mamba2       {} heads of {}, state size {}, {} groups, convolution of {}\n", mamba["num_heads"].dump(),
+             mamba["head_dim"].dump(), mamba["state_size"].dump(), mamba["num_groups"].dump(),
+             mamba["conv_kernel"].dump());
+  fmt::print("  gated norm   {}\n", norm_text(mamba));
+}
+
+void print_experts(const ordered_json& experts) {
+  fmt::print("  experts      {} of {} a token, MLP {}", experts["chosen"].dump(), experts["experts"].dump(),
+             experts["intermediate_size"].dump());
+  if (experts["latent_size"] != 0) fmt::print(" on a latent width of {}", experts["latent_size"].dump());
+  if (experts["shared_intermediate_size"] != 0)
+    fmt::print(", shared MLP {}", experts["shared_intermediate_size"].dump());
+  fmt::print("\n");
+}
+
+void print_parts(const ordered_json& all) {
+  fmt::print("  layers       {}\n", layers_text(all["layers"]));
+  fmt::print("  width        hidden {}, {}vocabulary {}\n", all["hidden_size"].dump(),
+             all["intermediate_size"] == 0 ? "" : fmt::format("MLP {}, ", all["intermediate_size"].dump()),
+             all["vocab_size"].dump());
+  print_mamba(all["mamba2"]);
+  const auto& attention = all["attention"];
+  if (attention["layers"] != 0)
+    fmt::print("  attention    {} heads of {}, {} for keys and values\n", attention["num_heads"].dump(),
+               attention["head_dim"].dump(), attention["num_kv_heads"].dump());
+  if (all.contains("experts")) print_experts(all["experts"]);
+}
+
 void print_architecture(const ordered_json& all) {
   fmt::print("{}: {}, {} parameters\n", all["checkpoint"].get<std::string>(), all["model_type"].get<std::string>(),
              all["parameters"].get<std::int64_t>());
   if (all["active_parameters"] != all["parameters"])
     fmt::print("  active       {} parameters a token\n", all["active_parameters"].get<std::int64_t>());
   if (all.contains("sha256")) fmt::print("  sha256       {}\n", all["sha256"].get<std::string>());
-  fmt::print("  layers       {}\n", layers_text(all["layers"]));
-  fmt::print("  width        hidden {}, MLP {}, vocabulary {}\n", all["hidden_size"].dump(),
-             all["intermediate_size"].dump(), all["vocab_size"].dump());
-  const auto& mamba = all["mamba2"];
-  fmt::print("  mamba2       {} heads of {}, state size {}, {} groups, convolution of {}\n", mamba["num_heads"].dump(),
-             mamba["head_dim"].dump(), mamba["state_size"].dump(), mamba["num_groups"].dump(),
-             mamba["conv_kernel"].dump());
-  const auto& attention = all["attention"];
-  fmt::print("  attention    {} heads of {}, {} for keys and values\n", attention["num_heads"].dump(),
-             attention["head_dim"].dump(), attention["num_kv_heads"].dump());
-  if (all.contains("experts")) {
-    const auto& experts = all["experts"];
-    fmt::print("  experts      {} of {} a token, MLP {}, shared {}\n", experts["chosen"].dump(),
-               experts["experts"].dump(), experts["intermediate_size"].dump(),
-               experts["shared_intermediate_size"].dump());
-  }
+  print_parts(all);
   fmt::print("  in memory    {}\n", bytes_text(all["weight_bytes"]));
   if (!all["has_weights"].get<bool>()) fmt::print("  no weights here: sizes are config.json's\n");
   if (!all["ignored_tensors"].empty())
@@ -91,7 +119,7 @@ void print_architecture(const ordered_json& all) {
     fmt::print("  stored {:<5} {} tensors, {}\n", dtype, total["tensors"].dump(), bytes_text(total["bytes"]));
 }
 
-void print_memory(const ordered_json& memory) {
+void print_memory(const ordered_json& memory, const std::string& context) {
   fmt::print("\nBytes per sequence{:>10}{:>16}{:>14}\n", "float32", "bfloat16", "float16");
   const auto row = [&](const char* label, const ordered_json& by_dtype) {
     fmt::print("  {:<16}{:>10}{:>16}{:>14}\n", label, bytes_text(by_dtype["float32"]), bytes_text(by_dtype["bfloat16"]),
@@ -102,7 +130,8 @@ void print_memory(const ordered_json& memory) {
   row(fmt::format("ring, L = {}", length).c_str(),
       {{"float32", memory["ring"]["float32"][length]}, {"bfloat16", memory["ring"]["bfloat16"][length]}});
   row("convolution", memory["conv_state"]);
-  row("KV per token", memory["kv_per_token"]);
+  row("KV, a token", memory["kv_per_token"]);
+  row(fmt::format("KV, {}", context).c_str(), memory["kv"]);
 }
 
 void print_pairs() {
@@ -111,17 +140,20 @@ void print_pairs() {
       fmt::print("{:>20}", fmt::format("{}/{}", dtype_name(state), dtype_name(ring)));
 }
 
+// A line for each buffer length, a column for each batch. State float32, ring as computed; --json has all pairs.
 void print_step(const ordered_json& all) {
+  const std::string compute = all["traffic"]["compute_dtype"].get<std::string>();
+  const std::string ring = compute == "bfloat16" ? compute : "float32";
   fmt::print(
-      "\nPredicted traffic of whole steps, replay / exact, L = {}, {} tokens of context; weights read once a step:\n"
-      "{:>6}",
-      shown_buffer_len, all["step"]["context"].dump(), "batch");
-  print_pairs();
-  for (const std::int64_t batch : inspected_batches) {
-    fmt::print("\n{:>6}", batch);
-    for (const auto& row : all["traffic"]["rows"])
-      if (row["buffer_len"] == shown_buffer_len)
-        fmt::print("{:>20.3f}", row["step_ratio"][std::to_string(batch)].get<double>());
+      "\nPredicted traffic of whole steps, replay / exact, {} tokens of context, float32 / {}; weights read once a "
+      "step:\n{:>6}",
+      all["step"]["context"].dump(), ring, "L");
+  for (const std::int64_t batch : inspected_batches) fmt::print("{:>12}", fmt::format("batch {}", batch));
+  for (const auto& row : all["traffic"]["rows"]) {
+    if (row["state"] != "float32" || row["ring"] != ring) continue;
+    fmt::print("\n{:>6}", row["buffer_len"].dump());
+    for (const std::int64_t batch : inspected_batches)
+      fmt::print("{:>12.3f}", row["step_ratio"][std::to_string(batch)].get<double>());
   }
   fmt::print("\n");
 }
@@ -179,12 +211,12 @@ void inspect(const Arguments& arguments) {
     return;
   }
   print_architecture(all);
-  print_memory(all["bytes_per_sequence"]);
+  print_memory(all["bytes_per_sequence"], all["step"]["context"].dump());
   if (!all["traffic"]["rows"].empty()) {
     print_traffic(all["traffic"]);
     print_step(all);
   }
-  if (all.contains("fit")) print_fit(all["fit"]);
+  print_fit(all["fit"]);
   const auto& keys = all["config_keys"];
   fmt::print("\nconfig.json  read: {}\n             ignored: {}\n", keys_text(keys["read"]),
              keys_text(keys["ignored"]));
@@ -202,7 +234,8 @@ void add_inspect_command(CLI::App& app) {
       ->required();
   command->add_option("--context", arguments->options.context, "Tokens that a sequence holds (default 4096)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31));
-  command->add_option("--memory", arguments->memory, "Memory that sequences are to fit in, such as 80GiB");
+  command->add_option("--memory", arguments->memory,
+                      "Memory that sequences are to fit in, such as 141GB (default 80GiB)");
   command->add_flag("--no-hash", arguments->no_hash, "Do not read all weights for the checkpoint's hash");
   command->add_flag("--json", arguments->json, "Print everything as JSON");
   command->callback([arguments] { inspect(*arguments); });

@@ -78,6 +78,8 @@ ordered_json describe_parts(const Architecture& architecture) {
   parts["mamba2"] = {{"layers", architecture.count(LayerKind::mamba2)}, {"num_heads", architecture.mamba.num_heads},
                      {"num_groups", architecture.mamba.num_groups},     {"head_dim", architecture.mamba.head_dim},
                      {"state_size", architecture.mamba.state_size},     {"conv_kernel", architecture.conv_kernel}};
+  parts["mamba2"]["norm_group_size"] = {{"published", architecture.norm_group_size.published},
+                                        {"transformers", architecture.norm_group_size.transformers}};
   parts["attention"] = {{"layers", architecture.count(LayerKind::attention)},
                         {"num_heads", architecture.num_heads},
                         {"num_kv_heads", architecture.num_kv_heads},
@@ -92,12 +94,13 @@ ordered_json describe_parts(const Architecture& architecture) {
   return parts;
 }
 
-ordered_json describe_memory(const Architecture& architecture) {
+ordered_json describe_memory(const Architecture& architecture, std::int64_t context) {
   ordered_json memory;
   for (const Dtype dtype : inspected_states) {
     memory["state"][name_of(dtype)] = state_bytes(architecture, dtype);
     memory["conv_state"][name_of(dtype)] = conv_state_bytes(architecture, dtype);
     memory["kv_per_token"][name_of(dtype)] = kv_bytes_per_token(architecture, dtype);
+    memory["kv"][name_of(dtype)] = kv_bytes_per_token(architecture, dtype) * context;
   }
   for (const Dtype dtype : inspected_rings)
     for (const std::int64_t length : inspected_buffer_lens)
@@ -157,7 +160,7 @@ std::int64_t weight_bytes(const WeightTotals& totals) {
 
 // How many sequences of `context` tokens the memory holds beside the weights; activations are not counted.
 ordered_json describe_fit(const Subject& subject) {
-  const std::int64_t room = *subject.options.memory - weight_bytes(subject.totals);
+  const std::int64_t room = subject.options.memory - weight_bytes(subject.totals);
   const Architecture& architecture = subject.architecture;
   const std::int64_t common = conv_state_bytes(architecture, subject.compute) +
                               kv_bytes_per_token(architecture, subject.compute) * subject.options.context;
@@ -171,7 +174,7 @@ ordered_json describe_fit(const Subject& subject) {
         sequences["replay"][name_of(state)][name_of(ring)][std::to_string(length)] =
             fit(exact + ring_bytes(architecture, architecture.published_ring_form(), length, ring));
   }
-  return {{"memory_bytes", *subject.options.memory},
+  return {{"memory_bytes", subject.options.memory},
           {"weight_bytes", weight_bytes(subject.totals)},
           {"context", subject.options.context},
           {"sequences", sequences}};
@@ -207,10 +210,10 @@ ordered_json describe_checkpoint(const Checkpoint& checkpoint, const InspectOpti
   out["intermediate_size"] = architecture.intermediate_size;
   out["max_positions"] = architecture.max_positions;
   out.update(describe_parts(architecture));
-  out["bytes_per_sequence"] = describe_memory(architecture);
+  out["bytes_per_sequence"] = describe_memory(architecture, options.context);
   out["step"] = describe_step(subject);
   out["traffic"] = {{"compute_dtype", dtype_name(subject.compute)}, {"rows", describe_traffic(subject)}};
-  if (options.memory) out["fit"] = describe_fit(subject);
+  out["fit"] = describe_fit(subject);
   out["config_keys"] = describe_keys(checkpoint, architecture);
   return out;
 }

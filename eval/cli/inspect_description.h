@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "eval/checkpoint/checkpoint.h"
 #include "kernels/types.h"
@@ -17,9 +16,9 @@ inline constexpr std::array<std::int64_t, 7> inspected_buffer_lens = {1, 2, 4, 8
 inline constexpr std::array<std::int64_t, 6> inspected_batches = {1, 8, 32, 64, 128, 256};
 
 struct InspectOptions {
-  std::int64_t context = 4096;         // tokens of keys and values that a sequence holds
-  std::optional<std::int64_t> memory;  // bytes of a device that sequences are to fit in
-  bool hash = true;                    // read all weights for the checkpoint's hash
+  std::int64_t context = 4096;                   // tokens of keys and values that a sequence holds
+  std::int64_t memory = std::int64_t{80} << 30;  // bytes of a device that sequences are to fit in
+  bool hash = true;                              // read all weights for the checkpoint's hash
 };
 
 // Works without weights, too. Throws CheckpointError.

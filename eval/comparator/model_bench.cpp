@@ -26,10 +26,13 @@ struct Decoder {
   at::Tensor next;  // [batch, 1] int64 on the model's device
 };
 
+// Past 2^32, more than any model has positions for, it is no multiple of all any more, but stays large.
 std::int64_t steps_per_round(const std::vector<Arm>& arms) {
+  constexpr std::int64_t large = std::int64_t{1} << 32;
   std::int64_t cycle = 1;
   for (const Arm& arm : arms)
-    if (arm.executor == Executor::replay) cycle = std::lcm(cycle, static_cast<std::int64_t>(arm.replay.buffer_len));
+    if (arm.executor == Executor::replay && cycle < large)
+      cycle = std::lcm(cycle, static_cast<std::int64_t>(arm.replay.buffer_len));
   return cycle * ((fewest_steps + cycle - 1) / cycle);
 }
 
@@ -78,19 +81,6 @@ Spread spread_of(std::vector<double> rounds) {
   return {(rounds[(n - 1) / 2] + rounds[n / 2]) / 2.0, rounds.front(), rounds.back()};
 }
 
-void check(const Model& model, const ModelBenchOptions& options, std::int64_t positions) {
-  if (options.batches.empty()) throw std::invalid_argument("bench model: no batch; expected at least one");
-  for (const std::int64_t batch : options.batches)
-    if (batch < 1) throw std::invalid_argument(fmt::format("bench model: batch {}; expected at least 1", batch));
-  if (options.rounds < 1)
-    throw std::invalid_argument(fmt::format("bench model: {} rounds; expected at least 1", options.rounds));
-  if (options.context < 0 || positions > model.max_positions())
-    throw std::invalid_argument(
-        fmt::format("bench model: {} tokens a sequence, {} of them context; expected 0 or more "
-                    "and at most the model's {} positions in all",
-                    positions, options.context, model.max_positions()));
-}
-
 // All arms at one batch size; they take turns, so that a clock that drifts drifts for all.
 std::vector<DecodeSpeed> bench_batch(const Model& model, const std::vector<Arm>& arms, const ModelBenchOptions& options,
                                      std::int64_t batch, std::int64_t steps, std::int64_t capacity) {
@@ -122,15 +112,34 @@ std::vector<DecodeSpeed> bench_batch(const Model& model, const std::vector<Arm>&
   return rows;
 }
 
+// The prompt, a round to warm up, the timed ones, one with the clock.
+std::int64_t positions_of(const std::vector<Arm>& arms, const ModelBenchOptions& options) {
+  return options.context + 1 + steps_per_round(arms) * (options.rounds + 2);
+}
+
 }  // namespace
+
+void check_model_bench(const std::vector<Arm>& arms, const ModelBenchOptions& options, std::int64_t max_positions) {
+  if (options.batches.empty()) throw std::invalid_argument("bench model: no batch; expected at least one");
+  for (const std::int64_t batch : options.batches)
+    if (batch < 1) throw std::invalid_argument(fmt::format("bench model: batch {}; expected at least 1", batch));
+  if (options.rounds < 1 || options.rounds > max_positions)
+    throw std::invalid_argument(fmt::format("bench model: {} rounds; expected 1 to {}", options.rounds, max_positions));
+  if (options.context < 0)
+    throw std::invalid_argument(fmt::format("bench model: context {}; expected 0 or more", options.context));
+  if (options.context >= max_positions ||
+      options.rounds + 2 > (max_positions - options.context - 1) / steps_per_round(arms))
+    throw std::invalid_argument(
+        fmt::format("bench model: {} tokens of context and {} rounds of {} steps, one to warm up and one under the "
+                    "clock; expected no more tokens a sequence than the model's {} positions",
+                    options.context, options.rounds, steps_per_round(arms), max_positions));
+}
 
 std::vector<DecodeSpeed> bench_model(const Model& model, const std::vector<Arm>& arms, const ModelBenchOptions& options,
                                      const std::function<void(const DecodeSpeed&)>& progress) {
   const c10::NoGradGuard no_gradients;
-  const std::int64_t steps = steps_per_round(arms);
-  // A round to warm up, the timed ones, one with the clock.
-  const std::int64_t capacity = options.context + 1 + steps * (options.rounds + 2);
-  check(model, options, capacity);
+  check_model_bench(arms, options, model.max_positions());
+  const std::int64_t steps = steps_per_round(arms), capacity = positions_of(arms, options);
   std::vector<DecodeSpeed> rows;
   for (const std::int64_t batch : options.batches) {
     for (DecodeSpeed& row : bench_batch(model, arms, options, batch, steps, capacity)) {

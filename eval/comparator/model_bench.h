@@ -32,10 +32,13 @@ struct DecodeSpeed {
   std::int64_t device_bytes = 0;   // peak in tensors at this batch, weights and all arms' caches included; 0 on the CPU
 };
 
+// Throws std::invalid_argument on no batch, a batch or rounds below 1, a context below 0, or more tokens a sequence
+// than `max_positions`: what bench_model() refuses, before a model is loaded.
+void check_model_bench(const std::vector<Arm>& arms, const ModelBenchOptions& options, std::int64_t max_positions);
+
 // Every arm decodes greedily on its own from the same tokens: forward, logits and the choice of the next token are in
 // the step. Steps a round: the arms' buffer lengths' least common multiple, and no fewer than 16. `progress` is told
-// each row as it is done. Throws std::invalid_argument on no batch, a batch or rounds below 1, or more positions than
-// the model has.
+// each row as it is done. Throws as check_model_bench().
 std::vector<DecodeSpeed> bench_model(const Model& model, const std::vector<Arm>& arms, const ModelBenchOptions& options,
                                      const std::function<void(const DecodeSpeed&)>& progress);
 

@@ -80,20 +80,24 @@ json describe_checkpoint(const RunConfig& config, const Checkpoint& checkpoint, 
   return description;
 }
 
-json describe_numerics(const ModelOptions& options) {
-  return {{"compute_dtype", dtype_name(options.compute_dtype)},
-          {"dt_floor", dt_floor_name(options.dt_floor)},
-          {"norm_span", norm_span_name(options.norm_span)},
-          {"beta", precision_name(options.delta_rule.beta)},
-          {"log_decay", precision_name(options.delta_rule.log_decay)},
-          {"qk_norm", precision_name(options.delta_rule.qk_norm)},
-          {"recurrence_arithmetic", "float32"},
-          {"rounding", "nearest even"},
-          {"mixer_output_dtype", dtype_name(options.compute_dtype)},
-          {"convolution", "float32 arithmetic, one rounding to compute_dtype after SiLU"},
-          {"gated_norm", "float32 arithmetic, one rounding to compute_dtype"},
-          {"logits", "float32"},
-          {"tf32", false}};
+json describe_numerics(const ModelOptions& options, const Architecture& architecture) {
+  json numerics = {{"compute_dtype", dtype_name(options.compute_dtype)},
+                   {"dt_floor", dt_floor_name(options.dt_floor)},
+                   {"norm_span", norm_span_name(options.norm_span)},
+                   {"beta", precision_name(options.delta_rule.beta)},
+                   {"log_decay", precision_name(options.delta_rule.log_decay)},
+                   {"qk_norm", precision_name(options.delta_rule.qk_norm)},
+                   {"recurrence_arithmetic", "float32"},
+                   {"rounding", "nearest even"},
+                   {"mixer_output_dtype", dtype_name(options.compute_dtype)},
+                   {"convolution", "float32 arithmetic, one rounding to compute_dtype after SiLU"},
+                   {"gated_norm", "float32 arithmetic, one rounding to compute_dtype"},
+                   {"logits", "float32"},
+                   {"tf32", false}};
+  // Channels under one mean; 0 where mixers only gate.
+  if (architecture.count(LayerKind::mamba2) != 0)
+    numerics["gated_norm_group_size"] = architecture.norm_group_size.of(options.norm_span);
+  return numerics;
 }
 
 // Puts a fresh workload in the place that the config gives it.
@@ -113,7 +117,7 @@ void describe_run(const RunContext& context, const Checkpoint& checkpoint, repor
   results.environment = environment_description(options.device);
   results.config = to_json(context.config);
   results.checkpoint = describe_checkpoint(context.config, checkpoint, context.model, context.tokenizer.get());
-  results.numerics = describe_numerics(options);
+  results.numerics = describe_numerics(options, describe_architecture(checkpoint));
   results.arms.clear();
   for (const Arm& arm : context.arms) results.arms.push_back(to_json(arm));
   results.baseline = context.arms[context.baseline].name;

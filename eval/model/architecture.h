@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "eval/checkpoint/checkpoint.h"
+#include "eval/model/norm_span.h"
 #include "kernels/delta_rule/delta_rule.h"
 #include "kernels/mamba2/mamba2.h"
 
@@ -29,8 +30,9 @@ struct Architecture {
   std::string model_type;
   std::vector<LayerKind> layers;
   std::int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0, max_positions = 0;
-  mamba2::Shape mamba;      // of every Mamba-2 layer
-  delta_rule::Shape delta;  // of every delta-rule layer
+  mamba2::Shape mamba;            // of every Mamba-2 layer
+  NormGroupSize norm_group_size;  // of their gated norm
+  delta_rule::Shape delta;        // of every delta-rule layer
   std::int64_t conv_kernel = 0;
   std::int64_t num_heads = 0, num_kv_heads = 0, head_dim = 0;  // of every attention layer
   std::int64_t value_head_dim = 0;                             // of its values; 0: head_dim

@@ -19,10 +19,15 @@ std::unique_ptr<Block> load_attention(HybridBuilder& builder, const BambaConfig&
   return builder.attention(name, form, config.attention_bias, config.attention_bias);
 }
 
-void load_layer(HybridBuilder& builder, const BambaConfig& config, LayerKind kind, const std::string& name) {
-  std::unique_ptr<Block> mixer = kind == LayerKind::attention
-                                     ? load_attention(builder, config, name + ".self_attn")
-                                     : builder.mamba(name + ".mamba", whole_width_form(config.mamba, config.norm_eps));
+std::unique_ptr<Block> load_mamba(HybridBuilder& builder, const BambaConfig& config, NormSpan span,
+                                  const std::string& name) {
+  return builder.mamba(name, form_of_keys(config.mamba, config.architecture, config.norm_eps, span));
+}
+
+void load_layer(HybridBuilder& builder, const BambaConfig& config, LayerKind kind, NormSpan span,
+                const std::string& name) {
+  std::unique_ptr<Block> mixer = kind == LayerKind::attention ? load_attention(builder, config, name + ".self_attn")
+                                                              : load_mamba(builder, config, span, name + ".mamba");
   builder.add(name + ".input_layernorm", config.norm_eps, std::move(mixer));
   builder.add(name + ".pre_ff_layernorm", config.norm_eps,
               builder.gated_mlp(name + ".feed_forward", GatedMlpForm{}, config.mlp_bias));
@@ -39,7 +44,7 @@ std::unique_ptr<Model> load_bamba(const Checkpoint& checkpoint, const ModelOptio
   const std::vector<LayerKind>& layers = config.architecture.layers;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     builder.begin_layer(static_cast<std::int64_t>(i));
-    load_layer(builder, config, layers[i], "layers." + std::to_string(i));
+    load_layer(builder, config, layers[i], options.norm_span, "layers." + std::to_string(i));
   }
   builder.finish("final_layernorm", config.norm_eps, "lm_head", config.tie_word_embeddings);
   return builder.build();

@@ -16,7 +16,6 @@ mamba2::GateForm gate_form(const FalconH1Config& config) {
 }
 
 MambaForm mamba_form(const FalconH1Config& config) {
-  const mamba2::Shape& shape = config.architecture.mamba;
   MambaForm form;
   form.use_bias = config.mamba_proj_bias;
   form.out_bias = config.projectors_bias;
@@ -24,7 +23,7 @@ MambaForm mamba_form(const FalconH1Config& config) {
   form.dt_min = static_cast<float>(config.time_step_limit.min);
   form.dt_max = static_cast<float>(config.time_step_limit.max);
   form.gate = gate_form(config);
-  form.norm_group_size = shape.num_heads * shape.head_dim / shape.num_groups;
+  form.norm_group_size = norm_of_each_group(config.architecture.mamba).published;
   form.norm_eps = config.norm_eps;
   form.projection_multipliers = config.ssm_multipliers;
   return form;

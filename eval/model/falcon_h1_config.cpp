@@ -64,6 +64,7 @@ void read_mixer(ConfigReader& reader, FalconH1Config& config) {
   config.mamba_proj_bias = reader.flag("mamba_proj_bias", false);
   config.projectors_bias = reader.flag("projectors_bias", false);
   config.mamba_rms_norm = reader.flag("mamba_rms_norm", false);
+  if (config.mamba_rms_norm) architecture.norm_group_size = norm_of_each_group(shape);
   config.mamba_norm_before_gate = reader.flag("mamba_norm_before_gate", true);
   config.time_step_limit = read_time_step_limit(reader, "time_step_limit");
 }

@@ -74,11 +74,16 @@ std::unique_ptr<Block> load_mixture(HybridBuilder& builder, const std::string& l
   return std::make_unique<MixtureBlock>(std::move(parts));
 }
 
-void load_layer(HybridBuilder& builder, const GraniteMoeHybridConfig& config, LayerKind kind, const std::string& name) {
+std::unique_ptr<Block> load_mamba(HybridBuilder& builder, const GraniteMoeHybridConfig& config, NormSpan span,
+                                  const std::string& name) {
+  return builder.mamba(name, form_of_keys(config.mamba, config.architecture, config.norm_eps, span));
+}
+
+void load_layer(HybridBuilder& builder, const GraniteMoeHybridConfig& config, LayerKind kind, NormSpan span,
+                const std::string& name) {
   const Residual residual = {config.residual_multiplier, false};
-  std::unique_ptr<Block> mixer = kind == LayerKind::attention
-                                     ? load_attention(builder, config, name + ".self_attn")
-                                     : builder.mamba(name + ".mamba", whole_width_form(config.mamba, config.norm_eps));
+  std::unique_ptr<Block> mixer = kind == LayerKind::attention ? load_attention(builder, config, name + ".self_attn")
+                                                              : load_mamba(builder, config, span, name + ".mamba");
   builder.add(name + ".input_layernorm", config.norm_eps, std::move(mixer), residual);
   std::unique_ptr<Block> feed_forward =
       config.architecture.mixture.experts != 0
@@ -100,7 +105,7 @@ std::unique_ptr<Model> load_granitemoehybrid(const Checkpoint& checkpoint, const
   const std::vector<LayerKind>& layers = config.architecture.layers;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     builder.begin_layer(static_cast<std::int64_t>(i));
-    load_layer(builder, config, layers[i], "layers." + std::to_string(i));
+    load_layer(builder, config, layers[i], options.norm_span, "layers." + std::to_string(i));
   }
   builder.finish("norm", config.norm_eps, "lm_head", config.tie_word_embeddings, 1.0 / config.logits_scaling);
   return builder.build();

@@ -9,16 +9,13 @@
 namespace replayeval {
 namespace {
 
-// The weights come from mamba_ssm, whose Mamba2 normalises each group by itself; transformers takes the whole width.
 MambaForm mamba_form(const Mamba2Config& config, NormSpan span) {
-  const mamba2::Shape& shape = config.architecture.mamba;
   MambaForm form;
   form.use_bias = config.use_bias;
   form.use_conv_bias = config.use_conv_bias;
   form.dt_min = static_cast<float>(config.time_step_limit.min);
   form.dt_max = static_cast<float>(config.time_step_limit.max);
-  form.norm_group_size =
-      shape.num_heads * shape.head_dim / (span == NormSpan::published ? shape.num_groups : std::int64_t{1});
+  form.norm_group_size = config.architecture.norm_group_size.of(span);
   form.norm_eps = config.norm_eps;
   return form;
 }

@@ -30,6 +30,7 @@ void read_mixer(ConfigReader& reader, Mamba2Config& config) {
   architecture.conv_kernel = reader.positive("conv_kernel", 4);
   check_mamba_sizes(reader, {"num_heads", "n_groups", "head_dim", "state_size", "conv_kernel"}, shape,
                     architecture.conv_kernel);
+  architecture.norm_group_size = norm_of_each_group_in_training(shape);
   const std::int64_t inner = reader.positive("expand", 2) * architecture.hidden_size;
   if (shape.num_heads * shape.head_dim != inner)
     reader.fail("num_heads", "num_heads * head_dim to be expand * hidden_size, " + std::to_string(inner));

@@ -19,6 +19,15 @@ void check_mamba_sizes(const ConfigReader& reader, const MambaSizeKeys& keys, co
   if (conv_kernel < 2 || conv_kernel > 8) reader.fail(keys.conv_kernel, "2 to 8");
 }
 
+NormGroupSize norm_of_each_group(const mamba2::Shape& shape) {
+  const std::int64_t group = shape.num_heads * shape.head_dim / shape.num_groups;
+  return {group, group};
+}
+
+NormGroupSize norm_of_each_group_in_training(const mamba2::Shape& shape) {
+  return {norm_of_each_group(shape).published, shape.num_heads * shape.head_dim};
+}
+
 MambaKeys read_mamba_keys(ConfigReader& reader, Architecture& architecture) {
   MambaKeys keys;
   if (architecture.count(LayerKind::mamba2) == 0) {
@@ -44,17 +53,18 @@ MambaKeys read_mamba_keys(ConfigReader& reader, Architecture& architecture) {
   keys.time_step = read_time_step_limit(reader, "time_step_limit");
   reader.ignore({"mamba_chunk_size"});
   architecture.mamba = keys.shape;
+  architecture.norm_group_size = norm_of_each_group_in_training(keys.shape);
   architecture.conv_kernel = keys.conv_kernel;
   return keys;
 }
 
-MambaForm whole_width_form(const MambaKeys& keys, double norm_eps) {
+MambaForm form_of_keys(const MambaKeys& keys, const Architecture& architecture, double norm_eps, NormSpan span) {
   MambaForm form;
   form.use_bias = keys.proj_bias;
   form.use_conv_bias = keys.conv_bias;
   form.dt_min = static_cast<float>(keys.time_step.min);
   form.dt_max = static_cast<float>(keys.time_step.max);
-  form.norm_group_size = keys.shape.num_heads * keys.shape.head_dim;
+  form.norm_group_size = architecture.norm_group_size.of(span);
   form.norm_eps = norm_eps;
   return form;
 }

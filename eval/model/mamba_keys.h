@@ -28,6 +28,14 @@ struct MambaSizeKeys {
 void check_mamba_sizes(const ConfigReader& reader, const MambaSizeKeys& keys, const mamba2::Shape& shape,
                        std::int64_t conv_kernel);
 
+// The gated norm of models that normalise each group by itself, in transformers too.
+NormGroupSize norm_of_each_group(const mamba2::Shape& shape);
+
+// The gated norm of mamba2, bamba and granitemoehybrid. The kernels that train them (mamba_ssm's fused one, which
+// transformers, too, calls in training) normalise each group by itself; what transformers runs otherwise takes the
+// whole width. Folders with one group, as all published ones of bamba and granitemoehybrid, know no difference.
+NormGroupSize norm_of_each_group_in_training(const mamba2::Shape& shape);
+
 struct MambaKeys {
   mamba2::Shape shape;
   std::int64_t conv_kernel = 4;
@@ -37,11 +45,12 @@ struct MambaKeys {
 
 // The spelling that bamba and granitemoehybrid share: mamba_n_heads, mamba_d_head (a number or "auto"), mamba_n_groups,
 // mamba_d_state, mamba_d_conv, mamba_expand, mamba_conv_bias, mamba_proj_bias, time_step_limit. Needs the
-// architecture's layers and hidden_size, and fills its mamba and conv_kernel; in a model without Mamba-2 layers the
-// keys are ignored. Throws CheckpointError also where heads * head_dim is not mamba_expand * hidden_size.
+// architecture's layers and hidden_size, and fills its mamba, norm_group_size and conv_kernel; in a model without
+// Mamba-2 layers the keys are ignored. Throws CheckpointError also where heads * head_dim is not mamba_expand *
+// hidden_size.
 MambaKeys read_mamba_keys(ConfigReader& reader, Architecture& architecture);
 
-// A mixer of these keys whose gated norm goes over the whole width, whatever the groups; `norm_eps` is the norm's.
-MambaForm whole_width_form(const MambaKeys& keys, double norm_eps);
+// A mixer of these keys and of the architecture that they were read into; `norm_eps` is the gated norm's.
+MambaForm form_of_keys(const MambaKeys& keys, const Architecture& architecture, double norm_eps, NormSpan span);
 
 }  // namespace replayeval

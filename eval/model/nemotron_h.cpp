@@ -19,8 +19,7 @@ MambaForm mamba_form(const NemotronHConfig& config, DtFloor floor) {
   form.use_conv_bias = config.use_conv_bias;
   form.dt_min = static_cast<float>(published ? config.time_step_limit.min : config.time_step_min);
   form.dt_max = published ? static_cast<float>(config.time_step_limit.max) : std::numeric_limits<float>::infinity();
-  form.norm_group_size =
-      config.architecture.mamba.num_heads * config.architecture.mamba.head_dim / config.architecture.mamba.num_groups;
+  form.norm_group_size = config.architecture.norm_group_size.published;
   form.norm_eps = config.norm_eps;
   return form;
 }

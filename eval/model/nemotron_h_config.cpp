@@ -88,6 +88,7 @@ void read_mamba(ConfigReader& reader, NemotronHConfig& config) {
   shape.state_size = reader.positive(keys.state_size);
   config.architecture.conv_kernel = reader.positive(keys.conv_kernel, 4);
   check_mamba_sizes(reader, keys, shape, config.architecture.conv_kernel);
+  config.architecture.norm_group_size = norm_of_each_group(shape);
   reader.require("mamba_hidden_act", {"silu", "swish"}, "other activations are not supported");
   config.use_bias = reader.flag("use_bias", false);
   config.use_conv_bias = reader.flag(either(reader, "use_conv_bias", "mamba_conv_bias"), true);

@@ -17,14 +17,13 @@ namespace {
 constexpr double mixer_norm_eps = 1e-5;  // whatever rms_norm_eps says
 
 MambaForm mamba_form(const Zamba2Config& config, DtFloor floor) {
-  const mamba2::Shape& shape = config.architecture.mamba;
   const bool published = floor == DtFloor::published;
   MambaForm form;
   form.use_bias = config.add_bias_linear;
   form.use_conv_bias = true;
   form.dt_min = static_cast<float>(published ? config.time_step_limit.min : config.time_step_min);
   form.dt_max = published ? static_cast<float>(config.time_step_limit.max) : std::numeric_limits<float>::infinity();
-  form.norm_group_size = shape.num_heads * shape.head_dim / shape.num_groups;
+  form.norm_group_size = config.architecture.norm_group_size.published;
   form.norm_eps = mixer_norm_eps;
   return form;
 }

@@ -78,6 +78,7 @@ void read_mixer(ConfigReader& reader, Zamba2Config& config) {
   shape.head_dim = inner / shape.num_heads;
   check_mamba_sizes(reader, {"n_mamba_heads", "mamba_ngroups", "mamba_headdim", "mamba_d_state", "mamba_d_conv"}, shape,
                     architecture.conv_kernel);
+  architecture.norm_group_size = norm_of_each_group(shape);
   config.time_step_limit = read_time_step_limit(reader, "time_step_limit");
   config.time_step_min = read_finite(reader, "time_step_min", 0.001);
   if (config.time_step_min < 0.0) reader.fail("time_step_min", "a finite number of at least 0");

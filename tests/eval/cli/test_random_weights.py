@@ -26,6 +26,14 @@ workloads:
 """
 
 
+# Three groups, whose gated norm mamba_ssm's kernels and transformers' inference do not span alike.
+GROUPS = {
+    "model_type": "bamba", "vocab_size": 300, "hidden_size": 36, "intermediate_size": 40, "num_hidden_layers": 2,
+    "attn_layer_indices": [], "mamba_n_heads": 3, "mamba_n_groups": 3, "mamba_d_head": 24, "mamba_d_state": 16,
+    "max_position_embeddings": 512,
+}
+
+
 class RandomWeights(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="replayeval-random-"))
@@ -52,6 +60,29 @@ class RandomWeights(unittest.TestCase):
         other, _ = self.results_of(6)
         value = [r["workloads"][0]["arms"]["exact"]["metrics"]["mean_log_likelihood"]["value"] for r in (results, other)]
         self.assertNotEqual(*value)
+
+    def test_results_say_what_the_gated_norm_spans(self):
+        for group in ("bamba", "granitemoehybrid"):
+            settings = {**GROUPS, "model_type": group}
+            if group == "granitemoehybrid":
+                del settings["attn_layer_indices"]
+                settings.update(num_local_experts=0, shared_intermediate_size=40, layer_types=["mamba", "mamba"])
+            (self.folder / "model.json").write_text(json.dumps(settings))
+            likelihoods = []
+            for span, channels in (("published", 24), ("transformers", 72)):
+                with self.subTest(group, span=span):
+                    text = CONFIG.replace("SEED", "5") + f"numerics: {{norm_span: {span}}}\n"
+                    (self.folder / "run.yaml").write_text(text)
+                    output = self.folder / f"{group}-{span}"
+                    done = program.call("run", self.folder / "run.yaml", "--output", output, "--quiet")
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    results = json.loads((output / "results.json").read_text())
+                    self.assertEqual(results["numerics"]["norm_span"], span)
+                    self.assertEqual(results["numerics"]["gated_norm_group_size"], channels)
+                    self.assertIn("gated\\_norm\\_group\\_size", (output / "report.md").read_text())
+                    metrics = results["workloads"][0]["arms"]["exact"]["metrics"]
+                    likelihoods.append(metrics["mean_log_likelihood"]["value"])
+            self.assertNotEqual(*likelihoods)
 
     def test_stored_weights_are_still_asked_for(self):
         (self.folder / "run.yaml").write_text(CONFIG.replace("SEED", "1").replace("weights: random\n", ""))

@@ -45,6 +45,20 @@ TEST(Mamba2Config, AccountsForEveryKey) {
   expect_refused(read_mamba2, {{"sliding_window", 4}}, {"unknown key \"sliding_window\""});
 }
 
+// Channels under one mean of the gated norm.
+void expect_norm(const Architecture& architecture, std::int64_t published, std::int64_t transformers) {
+  EXPECT_EQ(architecture.norm_group_size.of(NormSpan::published), published);
+  EXPECT_EQ(architecture.norm_group_size.of(NormSpan::transformers), transformers);
+}
+
+TEST(ArchitectureConfigs, SpanOfTheGatedNorm) {
+  expect_norm(read_mamba2(json::object()).architecture, 8, 88);
+  expect_norm(read_mamba2({{"n_groups", 1}}).architecture, 88, 88);
+  expect_norm(read_falcon(json::object()).architecture, 0, 0);
+  expect_norm(read_falcon({{"mamba_rms_norm", true}}).architecture, 16, 16);
+  expect_norm(read_zamba({{"mamba_ngroups", 11}}).architecture, 8, 8);
+}
+
 TEST(Mamba2Config, DefaultsOfThePublishedCode) {
   const Mamba2Config config = read_mamba2_config(ConfigFolder(json{{"model_type", "mamba2"}}).open());
   EXPECT_EQ(config.architecture.mamba.num_heads, 128);

@@ -46,6 +46,13 @@ TEST(BambaConfig, ReadsEveryKey) {
   EXPECT_EQ(a.keys_read.size() + a.keys_ignored.size(), tiny().size());
 }
 
+TEST(BambaConfig, TrainingNormalisesEachGroupTransformersTheWholeWidth) {
+  const NormGroupSize size = read_changed({{"mamba_n_groups", 4}}).architecture.norm_group_size;
+  EXPECT_EQ(size.of(NormSpan::published), 32);
+  EXPECT_EQ(size.of(NormSpan::transformers), 128);
+  EXPECT_EQ(read_changed().architecture.norm_group_size.published, 128);
+}
+
 TEST(BambaConfig, HalfOfAHeadTurnsUnlessTheRopeParametersSay) {
   EXPECT_EQ(read_changed().rotary.rotary_dim, 8);
   EXPECT_EQ(read_changed({{"partial_rotary_factor", 1.0}}).rotary.rotary_dim, 8);

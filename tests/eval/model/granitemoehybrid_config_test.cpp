@@ -44,6 +44,8 @@ TEST(GraniteMoeHybridConfig, ReadsEveryKey) {
   EXPECT_EQ(a.max_positions, 512);
   EXPECT_EQ(a.mamba.num_heads, 8);
   EXPECT_EQ(a.mamba.num_groups, 2);
+  EXPECT_EQ(a.norm_group_size.published, a.mamba.num_heads * a.mamba.head_dim / 2);
+  EXPECT_EQ(a.norm_group_size.transformers, a.mamba.num_heads * a.mamba.head_dim);
   EXPECT_EQ(a.mamba.head_dim, 16);
   EXPECT_EQ(a.mamba.state_size, 32);
   EXPECT_EQ(a.num_heads, 4);

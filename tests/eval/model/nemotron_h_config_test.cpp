@@ -36,6 +36,8 @@ TEST(NemotronHConfig, ReadsEveryKey) {
   EXPECT_EQ(a.max_positions, 256);
   EXPECT_EQ(a.mamba.num_heads, 6);
   EXPECT_EQ(a.mamba.num_groups, 3);
+  EXPECT_EQ(a.norm_group_size.published, a.mamba.num_heads * a.mamba.head_dim / 3);
+  EXPECT_EQ(a.norm_group_size.transformers, a.norm_group_size.published);
   EXPECT_EQ(a.mamba.head_dim, 8);
   EXPECT_EQ(a.mamba.state_size, 24);
   EXPECT_EQ(a.conv_kernel, 4);

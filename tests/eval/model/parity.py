@@ -161,6 +161,20 @@ def reference_logits(model, ids):
         return model(torch.tensor([ids]), use_cache=False).logits[0].float().numpy()
 
 
+def normalise_each_group(model, groups):
+    """Gives the model's gated norms the span of mamba_ssm's kernels, each group by itself; returns how many it has."""
+    norms = [module for module in model.modules() if type(module).__name__.endswith("RMSNormGated")]
+
+    def forward(norm, hidden, gate):
+        parts = (hidden * torch.nn.functional.silu(gate)).unflatten(-1, (groups, -1))
+        scale = torch.rsqrt(parts.square().mean(-1, keepdim=True) + norm.variance_epsilon)
+        return norm.weight * (parts * scale).flatten(-2)
+
+    for norm in norms:
+        norm.forward = lambda hidden, gate, norm=norm: forward(norm, hidden, gate)
+    return len(norms)
+
+
 def bfloat16_twin(model):
     """The model in bfloat16, with rotary frequencies in float32 as a model loaded in bfloat16 has them."""
     twin = copy.deepcopy(model).to(torch.bfloat16)
@@ -263,6 +277,17 @@ class ParityTest(unittest.TestCase):
             ours = replayeval_logits([self.folder], ids, *FLOAT32, *case.options, *options)[0]
             self.assert_parity(ours, theirs, f"{self._testMethodName}, {arm}")
         self.check_every_tensor_matters(case, ids, theirs)
+
+    def check_published_span(self, case, groups):
+        """The default span of a gated norm with several groups: each by itself, as transformers' inference has it not."""
+        reference, ids = self.save(case)
+        whole = reference_logits(reference, ids)
+        self.assertGreater(normalise_each_group(reference, groups), 0)
+        each = reference_logits(reference, ids)
+        for arm, options in ARMS.items():
+            ours = replayeval_logits([self.folder], ids, *FLOAT32, *options)[0]
+            self.assert_parity(ours, each, f"{self._testMethodName}, {arm}")
+            self.assertGreater(relative_difference(ours, whole), 100 * TOLERANCE)
 
     def check_bfloat16(self, case):
         reference, ids = self.save(case)

@@ -12,6 +12,9 @@ from transformers import BambaConfig, BambaForCausalLM
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import parity  # noqa: E402
 
+# transformers' inference normalises the whole width.
+OPTIONS = ("--norm-span", "transformers")
+
 
 def misleading_rotary_key(tensors, config):
     """The published code does not look at a partial_rotary_factor beside the rope parameters."""
@@ -39,14 +42,14 @@ class Bamba(parity.ParityTest):
     )
 
     def test_groups_in_shards(self):
-        self.check(parity.Case({}, shards=4))
+        self.check(parity.Case({}, shards=4, options=OPTIONS))
 
     def test_biases_and_whole_heads(self):
         self.check(parity.Case(dict(attn_layer_indices=[0, 2], num_hidden_layers=3, attention_bias=True, mlp_bias=True,
                                     mamba_proj_bias=True, mamba_conv_bias=False, rms_norm_eps=1e-4,
                                     rope_parameters={"rope_type": "default", "rope_theta": 500.0,
                                                      "partial_rotary_factor": 1.0}),
-                               dtype="bfloat16"))
+                               dtype="bfloat16", options=OPTIONS))
 
     def test_tied_with_a_tight_time_step(self):
         self.check(parity.Case(dict(num_hidden_layers=3, tie_word_embeddings=True, time_step_limit=[0.15, 0.5],
@@ -56,10 +59,13 @@ class Bamba(parity.ParityTest):
 
     def test_without_attention_in_mixed_types(self):
         self.check(parity.Case(dict(attn_layer_indices=None, num_hidden_layers=2, mamba_n_heads=3, mamba_n_groups=3,
-                                    mamba_d_head=48), dtype="mixed", shards=2))
+                                    mamba_d_head=48), dtype="mixed", shards=2, options=OPTIONS))
 
     def test_bfloat16(self):
-        self.check_bfloat16(parity.Case({}, dtype="bfloat16"))
+        self.check_bfloat16(parity.Case({}, dtype="bfloat16", options=OPTIONS))
+
+    def test_the_published_span_is_each_group(self):
+        self.check_published_span(parity.Case({}), groups=3)
 
 
 if __name__ == "__main__":

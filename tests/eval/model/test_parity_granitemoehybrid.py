@@ -12,13 +12,16 @@ from transformers import GraniteMoeHybridConfig, GraniteMoeHybridForCausalLM
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import parity  # noqa: E402
 
+# transformers' inference normalises the whole width.
+OPTIONS = ("--norm-span", "transformers")
+
 MAMBA, ATTENTION = "linear_attention", "full_attention"
 
 
-def case(layers, *, dtype="float32", shards=1, rewrite=None, **settings):
+def case(layers, *, dtype="float32", shards=1, rewrite=None, options=OPTIONS, **settings):
     names = {"M": MAMBA, "*": ATTENTION}
     settings = dict(settings, layer_types=[names[letter] for letter in layers], num_hidden_layers=len(layers))
-    return parity.Case(settings, dtype, shards, rewrite=rewrite)
+    return parity.Case(settings, dtype, shards, rewrite=rewrite, options=options)
 
 
 def renamed_experts(tensors, config):
@@ -69,16 +72,19 @@ class GraniteMoeHybrid(parity.ParityTest):
                         attention_bias=True, mamba_proj_bias=True, tie_word_embeddings=True, head_dim=20,
                         rope_parameters={"rope_type": "default", "rope_theta": 100.0}))
 
-    def test_one_expert_a_token_with_a_tight_time_step(self):
+    def test_one_expert_a_token_with_a_tight_time_step_and_one_group(self):
         self.check(case("M*M", dtype="mixed", shards=2, num_experts_per_tok=1, time_step_limit=[0.1, 0.4],
                         position_embedding_type="rope", num_key_value_heads=6, mamba_n_groups=1, mamba_d_head="auto",
-                        mamba_d_conv=3))
+                        mamba_d_conv=3, options=()))
 
     def test_attention_only(self):
         self.check(case("**", num_local_experts=4, num_experts_per_tok=4))
 
     def test_bfloat16_mixture(self):
         self.check_bfloat16(case("M*MM", dtype="bfloat16"))
+
+    def test_the_published_span_is_each_group(self):
+        self.check_published_span(case("M*MM"), groups=3)
 
 
 if __name__ == "__main__":

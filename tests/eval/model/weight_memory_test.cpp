@@ -1,10 +1,16 @@
-// How much memory loading takes beside what is loaded.
+// How much memory loading takes beside what is loaded, and how much it reads.
 #include <ATen/ATen.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
+#include <optional>
 #include <string>
 
+#include "eval/model/weight_reader.h"
 #include "eval/model/weights.h"
 #include "tests/eval/checkpoint/checkpoint_folder.h"
 
@@ -44,9 +50,11 @@ std::vector<std::string> write_shards(const std::filesystem::path& folder) {
   return names;
 }
 
+constexpr std::int64_t shard_bytes = 32 * mebibyte, stored_bytes = 12 * shard_bytes, model_bytes = 2 * stored_bytes;
+
 // The peak counts the pages of the files as well as what the loader holds, so that this says more than the promise.
-TEST(WeightMemory, PeakIsTheModelAndLessThanTwoShards) {
-  constexpr std::int64_t shard_bytes = 32 * mebibyte, model_bytes = 12 * 2 * 32 * mebibyte;
+template <typename Load>
+void expect_peak_below_two_shards(const Load& load) {
   const TemporaryFolder folder;
   const std::vector<std::string> names = write_shards(folder.path());
   std::ofstream("/proc/self/clear_refs") << "5";  // the peak starts from here
@@ -54,13 +62,71 @@ TEST(WeightMemory, PeakIsTheModelAndLessThanTwoShards) {
   if (std::abs(status("VmHWM") - before) > 8 * mebibyte)
     GTEST_SKIP() << "the kernel keeps its peak: nothing to measure";
   const Checkpoint checkpoint = Checkpoint::open(folder.path());
+  const std::vector<at::Tensor> model = load(checkpoint, names);
+  const std::int64_t above = status("VmHWM") - before - model_bytes;
+  ::testing::Test::RecordProperty("bytes_above_the_model", std::to_string(above));
+  EXPECT_LT(above, 2 * shard_bytes);
+  EXPECT_GT(status("VmRSS") - before, model_bytes * 9 / 10) << "the model was not really there";
+}
+
+std::vector<at::Tensor> load_all(const Checkpoint& checkpoint, const std::vector<std::string>& names) {
   WeightLoader loader(checkpoint, at::Device(at::kCPU), {""}, names.front());
   std::vector<at::Tensor> model;
   for (const std::string& name : names) model.push_back(loader.load(name, {4096, 2048}, at::kFloat));
-  const std::int64_t above = status("VmHWM") - before - model_bytes;
-  RecordProperty("bytes_above_the_model", std::to_string(above));
-  EXPECT_LT(above, 2 * shard_bytes);
-  EXPECT_GT(status("VmRSS") - before, model_bytes * 9 / 10) << "the model was not really there";
+  return model;
+}
+
+TEST(WeightMemory, PeakIsTheModelAndLessThanTwoShards) { expect_peak_below_two_shards(load_all); }
+
+// As to a GPU, but for the GPU.
+TEST(WeightMemory, StagedTransfersStayBelowTwoShardsToo) {
+  expect_peak_below_two_shards([](const Checkpoint& checkpoint, const std::vector<std::string>& names) {
+    std::vector<at::Tensor> model;
+    for (const std::string& name : names) {
+      model.push_back(at::empty({4096, 2048}, at::kFloat));
+      read_weight(checkpoint, checkpoint.tensors().at(name), nullptr, model.back(), Transfer::staged);
+    }
+    return model;
+  });
+}
+
+// Takes a file out of the page cache; the number of its pages that stayed.
+std::int64_t forget(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  ::fsync(fd);
+  ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  const auto size = static_cast<std::size_t>(std::filesystem::file_size(path));
+  void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
+  std::vector<unsigned char> there(size / 4096 + 1);
+  ::mincore(mapped, size, there.data());
+  ::munmap(mapped, size);
+  ::close(fd);
+  return std::count_if(there.begin(), there.end(), [](unsigned char page) { return (page & 1U) != 0; });
+}
+
+// What this process had the disk read so far; absent where the kernel does not count it.
+std::optional<std::int64_t> bytes_from_disk() {
+  std::ifstream lines("/proc/self/io");
+  std::int64_t bytes = 0;
+  for (std::string word; lines >> word >> bytes;)
+    if (word == "read_bytes:") return bytes;
+  return std::nullopt;
+}
+
+// Nothing is read twice, and hardly anything that is not a weight: the disk's speed is the loader's.
+TEST(WeightMemory, EveryByteComesFromTheDiskOnce) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> names = write_shards(folder.path());
+  std::int64_t cached = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    if (entry.path().extension() == ".safetensors") cached += forget(entry.path());
+  const std::optional<std::int64_t> before = bytes_from_disk();
+  if (cached != 0 || !before) GTEST_SKIP() << "the files stay in memory here: nothing is read from a disk";
+  load_all(Checkpoint::open(folder.path()), names);
+  const std::int64_t read = *bytes_from_disk() - *before;
+  RecordProperty("bytes_from_disk", std::to_string(read));
+  EXPECT_GE(read, stored_bytes) << "something was still in memory";
+  EXPECT_LT(read, stored_bytes * 102 / 100);
 }
 
 }  // namespace
