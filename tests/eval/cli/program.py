@@ -3,6 +3,7 @@
 import os
 import pathlib
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -21,3 +22,20 @@ def program():
 def call(*arguments, timeout=300, **options):
     return subprocess.run([program(), *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False,
                           **options)
+
+
+# The kernel counts what a process was before it became the program, so that a large parent hides the program's peak.
+MEASURE = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+sys.exit(code)
+"""
+
+
+def peak_memory(*arguments, timeout=300):
+    """The largest resident set, in bytes, of the program, on one thread; it must succeed."""
+    done = subprocess.run([sys.executable, "-S", "-c", MEASURE, program(), *map(str, arguments)], capture_output=True,
+                          text=True, timeout=timeout, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)

@@ -1,9 +1,7 @@
 """The memory of a run does not grow with the text, beyond the per-token arrays."""
 
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -38,16 +36,9 @@ def peak_memory(work, documents):
     for index in range(documents):
         (work / "text" / f"d{index:03}.txt").write_text(tiny_checkpoint.text(400, index))
     output = work / f"out{documents}"
-    with open(work / "errors", "w+") as errors:
-        running = subprocess.Popen(
-            [program.program(), "run", str(work / "config.yaml"), "--output", str(output), "--quiet"],
-            stdout=subprocess.DEVNULL, stderr=errors, env={**os.environ, "OMP_NUM_THREADS": "1"})
-        _, status, usage = os.wait4(running.pid, 0)
-        running.returncode = os.waitstatus_to_exitcode(status)
-        errors.seek(0)
-        assert running.returncode == 0, errors.read()
+    peak = program.peak_memory("run", work / "config.yaml", "--output", output, "--quiet")
     results = json.loads((output / "results.json").read_text())
-    return results["workloads"][0]["data"]["tokens_scored"], usage.ru_maxrss * 1024
+    return results["workloads"][0]["data"]["tokens_scored"], peak
 
 
 class Memory(unittest.TestCase):
