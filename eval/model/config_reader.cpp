@@ -47,6 +47,14 @@ bool ConfigReader::says(const std::string& key, const json& value) {
   return found != nullptr && *found == value;
 }
 
+std::string ConfigReader::one_of(const std::string& key, const std::string& other) {
+  if (has(key) && has(other) && config_.at(key) != config_.at(other))
+    fail(other, "the same as " + key + ": " + show(config_.at(key)));
+  const bool takes_other = has(other) && !has(key);
+  ignore({takes_other ? key : other});
+  return takes_other ? other : key;
+}
+
 void ConfigReader::fail(const std::string& key, const std::string& expectation) const {
   const auto found = config_.find(key);
   throw CheckpointError(file_ + ": key \"" + path_ + key + "\" " +

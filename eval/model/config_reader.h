@@ -40,6 +40,9 @@ class ConfigReader {
   // `key` may only have `allowed` values (or be missing): other values would need arithmetic that is not implemented.
   void require(const std::string& key, const std::vector<nlohmann::json>& allowed, const std::string& why);
   [[noreturn]] void fail(const std::string& key, const std::string& expectation) const;
+  // Of two names for one thing the one that config.json has, `key` if neither. Throws CheckpointError if it has both
+  // and they say different things. The other one counts as ignored.
+  std::string one_of(const std::string& key, const std::string& other);
 
   // Throws CheckpointError naming the first key that was neither read nor ignored, unless the checkpoint passes such
   // keys over.

@@ -28,6 +28,17 @@ at::Tensor DeltaRuleBlock::expand(const at::Tensor& projected, const Step& step)
                  -1);
 }
 
+MixerConv load_delta_conv(HybridBuilder& builder, const std::string& name) {
+  const std::int64_t channels = builder.architecture().conv_dim(), taps = builder.architecture().conv_kernel;
+  if (builder.weights().has(name + ".conv1d.weight")) return builder.conv(name + ".conv1d", channels, false);
+  const std::vector<std::string> names = {name + ".q_conv1d.weight", name + ".k_conv1d.weight",
+                                          name + ".v_conv1d.weight"};
+  MixerConv conv;
+  conv.conv_kernel = taps;
+  conv.weight = builder.weights().load_joined(names, {channels, 1, taps}, at::kFloat).squeeze(1);
+  return conv;
+}
+
 MixerNorm delta_rule_norm(const delta_rule::Shape& shape, const at::Tensor& weight, mamba2::GateActivation activation,
                           double eps) {
   MixerNorm norm;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "eval/executors/delta_rule_mixer.h"
 #include "eval/model/hybrid_builder.h"
@@ -30,6 +32,10 @@ class DeltaRuleBlock : public Block {
   std::shared_ptr<const DeltaRuleMixer> mixer_;
   std::size_t index_;
 };
+
+// The convolution of q | k | v, without bias: `name`.conv1d, or `name`.q_conv1d, k_conv1d and v_conv1d, as published.
+// transformers cuts these three into equal parts when it saves, however wide q, k and v are; only their sum matters.
+MixerConv load_delta_conv(HybridBuilder& builder, const std::string& name);
 
 // The output's norm, one weight [value_dim] for every head: norm(y) * act(z).
 MixerNorm delta_rule_norm(const delta_rule::Shape& shape, const at::Tensor& weight, mamba2::GateActivation activation,

@@ -12,10 +12,12 @@
 namespace replayeval {
 
 // [experts, out, in] in compute dtype: the tensor under the first of the names `stacked` that the folder holds, else
-// `each`.0.`leaf` to `each`.N.`leaf`, [out, in] each. Throws CheckpointError as WeightLoader::load().
+// for each expert N, of `each`.N.`leaves`, the rows of all leaves one behind the other, [out / leaves, in] each. Throws
+// CheckpointError as WeightLoader::load().
 struct ExpertTensors {
   std::vector<std::string> stacked;
-  std::string each, leaf;  // empty where no folder holds them one by one
+  std::string each;  // empty where no folder holds them one by one
+  std::vector<std::string> leaves;
 };
 at::Tensor load_experts(HybridBuilder& builder, const ExpertTensors& names, std::int64_t experts, std::int64_t out,
                         std::int64_t in);

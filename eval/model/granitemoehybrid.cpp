@@ -63,7 +63,7 @@ std::unique_ptr<Block> load_mixture(HybridBuilder& builder, const std::string& l
   parts.experts.form = ExpertForm::gated_silu;
   const auto experts = [&](const std::string& published, const std::string& renamed, std::int64_t out,
                            std::int64_t in) {
-    return load_experts(builder, {{name + "." + published, name + "." + renamed}, "", ""}, shape.experts, out, in);
+    return load_experts(builder, {{name + "." + published, name + "." + renamed}, "", {}}, shape.experts, out, in);
   };
   parts.experts.up = experts("input_linear.weight", "experts.gate_up_proj", 2 * inner, hidden);
   parts.experts.down = experts("output_linear.weight", "experts.down_proj", hidden, inner);

@@ -55,7 +55,7 @@ std::unique_ptr<Block> load_mixture(HybridBuilder& builder, const NemotronHConfi
   parts.router = load_router(builder, name + ".gate", config.router);
   const auto experts = [&](const std::string& projection, std::int64_t out, std::int64_t in) {
     const std::string all = name + ".experts";
-    return load_experts(builder, {{all + "." + projection}, all, projection + ".weight"}, shape.experts, out, in);
+    return load_experts(builder, {{all + "." + projection}, all, {projection + ".weight"}}, shape.experts, out, in);
   };
   parts.experts.form = ExpertForm::squared_relu;
   parts.experts.up = experts("up_proj", shape.intermediate_size, width);

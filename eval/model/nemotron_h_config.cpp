@@ -3,6 +3,7 @@
 #include "eval/model/common_keys.h"
 #include "eval/model/config_reader.h"
 #include "eval/model/layer_list.h"
+#include "eval/model/router_keys.h"
 
 namespace replayeval {
 namespace {
@@ -117,22 +118,7 @@ void read_mixture(ConfigReader& reader, NemotronHConfig& config) {
     shape.latent_size = reader.positive("moe_latent_size");
   else
     reader.ignore({"moe_latent_size"});  // null
-
-  RouterForm& router = config.router;
-  router.scores = RouterScores::sigmoid;
-  router.groups = reader.positive("n_group", 1);
-  if (shape.experts % router.groups != 0 || (router.groups > 1 && shape.experts / router.groups < 2))
-    reader.fail("n_group", "a divisor of " + experts + " (" + std::to_string(shape.experts) +
-                               ") that leaves at least two experts a group");
-  router.groups_chosen = reader.positive("topk_group", 1);
-  if (router.groups_chosen > router.groups) reader.fail("topk_group", "at most n_group");
-  router.chosen = shape.chosen = reader.positive("num_experts_per_tok");
-  if (shape.chosen > router.groups_chosen * (shape.experts / router.groups))
-    reader.fail("num_experts_per_tok", "at most the experts of topk_group groups (" +
-                                           std::to_string(router.groups_chosen * (shape.experts / router.groups)) +
-                                           ")");
-  router.renormalise = reader.flag("norm_topk_prob", true);
-  router.scale = read_finite(reader, "routed_scaling_factor", 1.0);
+  read_sigmoid_router(reader, experts, {}, {}, shape, config.router);
 }
 
 void read_feed_forward(ConfigReader& reader, NemotronHConfig& config) {

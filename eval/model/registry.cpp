@@ -6,9 +6,11 @@
 #include "eval/model/bamba.h"
 #include "eval/model/falcon_h1.h"
 #include "eval/model/granitemoehybrid.h"
+#include "eval/model/kimi_linear.h"
 #include "eval/model/mamba2.h"
 #include "eval/model/model.h"
 #include "eval/model/nemotron_h.h"
+#include "eval/model/olmo_hybrid.h"
 #include "eval/model/registry.h"
 #include "eval/model/zamba2.h"
 
@@ -21,12 +23,14 @@ struct Entry {
   std::unique_ptr<Model> (*load)(const Checkpoint&, const ModelOptions&);
 };
 
-constexpr std::array<Entry, 6> entries = {{
+constexpr std::array<Entry, 8> entries = {{
     {"bamba", &describe_bamba, &load_bamba},
     {"falcon_h1", &describe_falcon_h1, &load_falcon_h1},
     {"granitemoehybrid", &describe_granitemoehybrid, &load_granitemoehybrid},
+    {"kimi_linear", &describe_kimi_linear, &load_kimi_linear},
     {"mamba2", &describe_mamba2, &load_mamba2},
     {"nemotron_h", &describe_nemotron_h, &load_nemotron_h},
+    {"olmo_hybrid", &describe_olmo_hybrid, &load_olmo_hybrid},
     {"zamba2", &describe_zamba2, &load_zamba2},
 }};
 

@@ -116,16 +116,18 @@ at::Tensor inverse_frequencies(const Rotary& rotary, const at::Tensor& positions
 Rotation make_rotation(const Rotary& rotary, const at::Tensor& positions, at::ScalarType type) {
   const at::Tensor angles =
       positions.to(at::kFloat).unsqueeze(1).mul(inverse_frequencies(rotary, positions)).unsqueeze(1);
-  return {angles.cos().mul(rotary.attention_factor).to(type), angles.sin().mul(rotary.attention_factor).to(type)};
+  const at::ScalarType stored = rotary.in_fp32 ? at::kFloat : type;
+  return {angles.cos().mul(rotary.attention_factor).to(stored), angles.sin().mul(rotary.attention_factor).to(stored)};
 }
 
 at::Tensor rotate(const at::Tensor& heads, const Rotation& rotation) {
   const std::int64_t half = rotation.cosine.size(-1), dim = 2 * half;
   const at::Tensor first = heads.narrow(-1, 0, half), second = heads.narrow(-1, half, half);
   return at::cat(
-      {first.mul(rotation.cosine).sub(second.mul(rotation.sine)),
-       second.mul(rotation.cosine).add(first.mul(rotation.sine)), heads.narrow(-1, dim, heads.size(-1) - dim)},
-      -1);
+             {first.mul(rotation.cosine).sub(second.mul(rotation.sine)),
+              second.mul(rotation.cosine).add(first.mul(rotation.sine)), heads.narrow(-1, dim, heads.size(-1) - dim)},
+             -1)
+      .to(heads.scalar_type());
 }
 
 }  // namespace replayeval

@@ -29,6 +29,7 @@ struct Rotary {
 
   at::Tensor inverse_frequency;  // [rotary_dim / 2] float32, on the layer's device
   double attention_factor = 1.0;
+  bool in_fp32 = false;  // cosine and sine stay float32 and turn heads in float32, rounded once after it
   std::optional<Beyond> beyond;
   std::int64_t rotary_dim() const { return 2 * inverse_frequency.size(0); }
 };
@@ -43,10 +44,12 @@ struct Rotation {
   at::Tensor cosine, sine;  // [rows, 1, rotary_dim / 2]: every head of a row turns alike
 };
 
-// positions: [rows] int64 on the device of `rotary`. Angles in float32, rounded to `type` after cosine and sine.
+// positions: [rows] int64 on the device of `rotary`. Angles in float32, rounded to `type` after cosine and sine, unless
+// these stay float32.
 Rotation make_rotation(const Rotary& rotary, const at::Tensor& positions, at::ScalarType type);
 
-// heads: [rows, num_heads, head_dim] in the rotation's type. One arm's rows at a time on the CPU (layers.h says why).
+// heads: [rows, num_heads, head_dim] in the rotation's type, or any if that is float32 -> as heads. One arm's rows at a
+// time on the CPU (layers.h says why).
 at::Tensor rotate(const at::Tensor& heads, const Rotation& rotation);
 
 }  // namespace replayeval

@@ -56,6 +56,24 @@ void WeightLoader::load_into(const std::string& name, const at::Tensor& destinat
   fill(prefix_ + name, destination);
 }
 
+at::Tensor WeightLoader::load_joined(const std::vector<std::string>& names, const std::vector<std::int64_t>& shape,
+                                     at::ScalarType type) {
+  at::Tensor all = at::empty(shape, at::TensorOptions().device(device_).dtype(type));
+  std::int64_t begin = 0;
+  for (const std::string& name : names) {
+    const std::int64_t left = shape[0] - begin;
+    std::int64_t rows = left;  // of the last one, whose shape is wrong if the sum is
+    if (&name != &names.back()) {
+      const bool stored = looks_up() && has(name) && !checkpoint_.tensor(prefix_ + name).shape.empty();
+      const std::int64_t even = shape[0] / static_cast<std::int64_t>(names.size());
+      rows = std::min(left, stored ? checkpoint_.tensor(prefix_ + name).shape[0] : even);
+    }
+    load_into(name, all.narrow(0, begin, rows));
+    begin += rows;
+  }
+  return all;
+}
+
 void WeightLoader::fill(const std::string& name, const at::Tensor& destination) {
   if (looks_up()) {
     const TensorView& view = checkpoint_.tensor(name);
@@ -83,6 +101,11 @@ bool WeightLoader::has(const std::string& name, bool otherwise) const {
 
 bool WeightLoader::has_unprefixed(const std::string& name, bool otherwise) const {
   return seed_ || !checkpoint_.has_weights() ? otherwise : checkpoint_.tensors().contains(name);
+}
+
+std::string WeightLoader::stored_name(const std::vector<std::string>& names, const std::string& leaf) const {
+  const auto found = std::find_if(names.begin(), names.end(), [&](const auto& name) { return has(name + leaf); });
+  return found == names.end() ? names.front() : *found;
 }
 
 void WeightLoader::finish(const std::vector<std::string>& skipped) const {

@@ -30,10 +30,17 @@ class WeightLoader {
   at::Tensor load_unprefixed(const std::string& name, const std::vector<std::int64_t>& shape, at::ScalarType type);
   // As load(), into memory that is there (contiguous): one of several tensors that are kept in one.
   void load_into(const std::string& name, const at::Tensor& destination);
+  // The tensors `names` one behind the other along their first size, as one of `shape`. How many rows each of them has
+  // is for the folder to say, as long as they come to shape[0].
+  at::Tensor load_joined(const std::vector<std::string>& names, const std::vector<std::int64_t>& shape,
+                         at::ScalarType type);
 
   // Whether the folder holds the tensor; `otherwise` where nothing is looked up.
   bool has(const std::string& name, bool otherwise = false) const;
   bool has_unprefixed(const std::string& name, bool otherwise = false) const;
+  // Of several names that folders have for one thing: the first for which the folder holds the tensor `name + leaf`,
+  // the first of all where it holds none or nothing is looked up.
+  std::string stored_name(const std::vector<std::string>& names, const std::string& leaf = ".weight") const;
 
   std::int64_t parameter_count() const { return parameter_count_; }  // elements loaded so far, without scales
   std::int64_t expert_parameter_count() const { return expert_parameter_count_; }  // of them, in routed experts

@@ -21,8 +21,10 @@
 #include "eval/model/bamba_config.h"
 #include "eval/model/falcon_h1_config.h"
 #include "eval/model/granitemoehybrid_config.h"
+#include "eval/model/kimi_linear_config.h"
 #include "eval/model/mamba2_config.h"
 #include "eval/model/nemotron_h_config.h"
+#include "eval/model/olmo_hybrid_config.h"
 #include "eval/model/zamba2_config.h"
 
 namespace replayeval::fuzz {
@@ -63,8 +65,10 @@ const std::map<std::string, void (*)(const Checkpoint&)>& config_readers() {
       {"bamba", [](const Checkpoint& checkpoint) { read_bamba_config(checkpoint); }},
       {"falcon_h1", [](const Checkpoint& checkpoint) { read_falcon_h1_config(checkpoint); }},
       {"granitemoehybrid", [](const Checkpoint& checkpoint) { read_granitemoehybrid_config(checkpoint); }},
+      {"kimi_linear", [](const Checkpoint& checkpoint) { read_kimi_linear_config(checkpoint); }},
       {"mamba2", [](const Checkpoint& checkpoint) { read_mamba2_config(checkpoint); }},
       {"nemotron_h", [](const Checkpoint& checkpoint) { read_nemotron_h_config(checkpoint); }},
+      {"olmo_hybrid", [](const Checkpoint& checkpoint) { read_olmo_hybrid_config(checkpoint); }},
       {"zamba2", [](const Checkpoint& checkpoint) { read_zamba2_config(checkpoint); }},
   };
   return readers;

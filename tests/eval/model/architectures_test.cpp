@@ -22,7 +22,9 @@ using testing::replay_arm;
 std::map<std::string, nlohmann::json> configs() {
   std::map<std::string, nlohmann::json> all = {{"mamba2", testing::mamba2_config()},
                                                {"falcon_h1, gate alone", testing::falcon_h1_config()},
-                                               {"zamba2", testing::zamba2_config()}};
+                                               {"zamba2", testing::zamba2_config()},
+                                               {"olmo_hybrid", testing::olmo_hybrid_config()},
+                                               {"kimi_linear", testing::kimi_linear_config()}};
   nlohmann::json falcon = testing::falcon_h1_config();
   falcon["mamba_rms_norm"] = true;
   all["falcon_h1, norm before gate"] = falcon;
@@ -48,6 +50,13 @@ class Architectures : public testing::OnDevice {
     options.random_seed = 3;
     return load_model(testing::ConfigFolder(config).open(), options);
   }
+  // Replay with the ring form that the model was published with.
+  static Arm published_arm(const nlohmann::json& config, const std::string& name, Dtype type,
+                           std::int64_t buffer_len = 5) {
+    Arm arm = replay_arm(name, type, type, buffer_len);
+    arm.ring_form = describe_architecture(testing::ConfigFolder(config).open()).published_ring_form();
+    return arm;
+  }
   static at::Tensor run(const Model& model, const std::vector<Arm>& arms, const at::Tensor& ids, Mode mode) {
     const auto cache = model.make_cache(arms, ids.size(0), ids.size(1));
     return model.logits(model.forward(ids, *cache, mode)).cpu();
@@ -64,9 +73,9 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
 }
 
 TEST_P(Architectures, IdenticalArmsGiveIdenticalLogits) {
-  const std::vector<Arm> arms = {exact_arm("a"), replay_arm("r", Dtype::bfloat16, Dtype::bfloat16), exact_arm("b"),
-                                 replay_arm("s", Dtype::bfloat16, Dtype::bfloat16), exact_arm("c")};
-  for (const auto& [name, config] : configs())
+  for (const auto& [name, config] : configs()) {
+    const std::vector<Arm> arms = {exact_arm("a"), published_arm(config, "r", Dtype::bfloat16), exact_arm("b"),
+                                   published_arm(config, "s", Dtype::bfloat16), exact_arm("c")};
     for (const Dtype compute : {Dtype::float32, Dtype::bfloat16}) {
       const auto model = load(config, compute);
       for (const std::int64_t batch : {1, 3})
@@ -79,6 +88,7 @@ TEST_P(Architectures, IdenticalArmsGiveIdenticalLogits) {
           EXPECT_FALSE(at::equal(logits[0], logits[1]));
         }
     }
+  }
 }
 
 TEST_P(Architectures, ModesAndBlocksAgree) {
@@ -86,7 +96,7 @@ TEST_P(Architectures, ModesAndBlocksAgree) {
     SCOPED_TRACE(name);
     const auto model = load(config, Dtype::float32);
     const at::Tensor ids = random_ids(2, 40);
-    const std::vector<Arm> arms = {exact_arm("exact"), replay_arm("replay", Dtype::float32, Dtype::float32)};
+    const std::vector<Arm> arms = {exact_arm("exact"), published_arm(config, "replay", Dtype::float32)};
     const at::Tensor block = run(*model, arms, ids, Mode::teacher_forced);
     EXPECT_LT(difference(run(*model, arms, ids, Mode::stepwise), block), 1e-5);
     EXPECT_LT(difference(block[1], block[0]), 1e-5);
@@ -104,9 +114,13 @@ TEST_P(Architectures, MemoryIsWhatTheConfigurationSays) {
     const auto model = load(config, Dtype::float32);
     EXPECT_EQ(static_cast<std::int64_t>(model->mixers().size()), architecture.state_space_layers());
     EXPECT_EQ(model->weight_totals().layer_bytes.size(), architecture.layers.size());
-    const auto cache = model->make_cache({replay_arm("replay", Dtype::bfloat16, Dtype::float32, 6)}, 2, 8);
-    EXPECT_EQ(cache->sequence_bytes(0).state, state_bytes(architecture, Dtype::bfloat16));
-    EXPECT_EQ(cache->sequence_bytes(0).ring, ring_bytes(architecture, RingForm::inputs, 6, Dtype::float32));
+    for (const RingForm form : testing::ring_forms(architecture.has_delta_rule() ? "gated_delta" : "mamba2")) {
+      Arm arm = replay_arm("replay", Dtype::bfloat16, Dtype::float32, 6);
+      arm.ring_form = form;
+      const auto cache = model->make_cache({arm}, 2, 8);
+      EXPECT_EQ(cache->sequence_bytes(0).state, state_bytes(architecture, Dtype::bfloat16));
+      EXPECT_EQ(cache->sequence_bytes(0).ring, ring_bytes(architecture, form, 6, Dtype::float32));
+    }
   }
 }
 
