@@ -74,6 +74,12 @@ std::string norm_text(const ordered_json& mamba) {
   return text;
 }
 
+void print_delta_rule(const ordered_json& delta) {
+  fmt::print("  delta rule   {} heads of {} for keys, {} of {} for values, convolution of {}\n",
+             delta["num_key_heads"].dump(), delta["key_dim"].dump(), delta["num_value_heads"].dump(),
+             delta["value_dim"].dump(), delta["conv_kernel"].dump());
+}
+
 void print_mamba(const ordered_json& mamba) {
   if (mamba["layers"] == 0) return;
   fmt::print("  mamba2       {} heads of {}, state size {}, {} groups, convolution of {}\n", mamba["num_heads"].dump(),
@@ -97,6 +103,7 @@ void print_parts(const ordered_json& all) {
              all["intermediate_size"] == 0 ? "" : fmt::format("MLP {}, ", all["intermediate_size"].dump()),
              all["vocab_size"].dump());
   print_mamba(all["mamba2"]);
+  if (all.contains("delta_rule")) print_delta_rule(all["delta_rule"]);
   const auto& attention = all["attention"];
   if (attention["layers"] != 0)
     fmt::print("  attention    {} heads of {}, {} for keys and values\n", attention["num_heads"].dump(),

@@ -80,6 +80,13 @@ ordered_json describe_parts(const Architecture& architecture) {
                      {"state_size", architecture.mamba.state_size},     {"conv_kernel", architecture.conv_kernel}};
   parts["mamba2"]["norm_group_size"] = {{"published", architecture.norm_group_size.published},
                                         {"transformers", architecture.norm_group_size.transformers}};
+  if (architecture.has_delta_rule())
+    parts["delta_rule"] = {{"layers", architecture.state_space_layers()},
+                           {"num_key_heads", architecture.delta.num_key_heads},
+                           {"num_value_heads", architecture.delta.num_value_heads},
+                           {"key_dim", architecture.delta.key_dim},
+                           {"value_dim", architecture.delta.value_dim},
+                           {"conv_kernel", architecture.conv_kernel}};
   parts["attention"] = {{"layers", architecture.count(LayerKind::attention)},
                         {"num_heads", architecture.num_heads},
                         {"num_kv_heads", architecture.num_kv_heads},
@@ -180,12 +187,25 @@ ordered_json describe_fit(const Subject& subject) {
           {"sequences", sequences}};
 }
 
+// Of `config`, whose keys are called `path` + key, what nobody knows. An object whose own keys are accounted for is
+// looked into.
+void collect_unknown(const nlohmann::json& config, const std::string& path, const std::set<std::string>& known,
+                     std::vector<std::string>& unknown) {
+  for (const auto& [key, value] : config.items()) {
+    const std::string name = path + key, inside = name + ".";
+    const auto first_inside = known.lower_bound(inside);
+    if (value.is_object() && first_inside != known.end() && first_inside->starts_with(inside))
+      collect_unknown(value, inside, known, unknown);
+    else if (!known.contains(name))
+      unknown.push_back(name);
+  }
+}
+
 ordered_json describe_keys(const Checkpoint& checkpoint, const Architecture& architecture) {
   std::set<std::string> known(architecture.keys_read.begin(), architecture.keys_read.end());
   known.insert(architecture.keys_ignored.begin(), architecture.keys_ignored.end());
   std::vector<std::string> unknown;
-  for (const auto& [key, value] : checkpoint.config().items())
-    if (!known.contains(key)) unknown.push_back(key);
+  collect_unknown(checkpoint.config(), "", known, unknown);
   return {{"read", architecture.keys_read}, {"ignored", architecture.keys_ignored}, {"unknown", unknown}};
 }
 

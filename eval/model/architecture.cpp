@@ -51,14 +51,15 @@ Dtype stored_dtype(const Checkpoint& checkpoint) {
   std::map<std::string, std::size_t> bytes;
   for (const auto& [name, tensor] : checkpoint.tensors())
     if (tensor.dtype != "F8_E4M3") bytes[tensor.dtype] += tensor.bytes.size();
-  const auto is_said = [&](const char* key, const char* type) {
-    const auto said = checkpoint.config().find(key);
-    return said != checkpoint.config().end() && *said == type;
+  const auto said = [](const nlohmann::json& config, const char* key, Dtype type) {
+    return config.contains(key) && config.at(key) == std::string(dtype_name(type));
   };
+  const nlohmann::json& whole = checkpoint.config();
+  const nlohmann::json& text = whole.contains("text_config") ? whole.at("text_config") : whole;  // where it is wrapped
   if (bytes.empty())
     for (const char* key : {"dtype", "torch_dtype"})
       for (const Dtype type : {Dtype::bfloat16, Dtype::float16, Dtype::float32})
-        if (is_said(key, std::string(dtype_name(type)).c_str())) return type;
+        if (said(whole, key, type) || said(text, key, type)) return type;
   if (bytes.empty()) return Dtype::float32;
   const auto most =
       std::max_element(bytes.begin(), bytes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });

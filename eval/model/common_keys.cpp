@@ -52,9 +52,11 @@ double read_norm_eps(ConfigReader& reader, const std::string& key, double fallba
   return value;
 }
 
-void read_attention_heads(ConfigReader& reader, Architecture& architecture) {
-  architecture.num_heads = reader.positive("num_attention_heads");
-  architecture.num_kv_heads = reader.positive("num_key_value_heads", architecture.num_heads);
+void read_attention_heads(ConfigReader& reader, Architecture& architecture, const HeadDefaults& defaults) {
+  const std::string heads = "num_attention_heads";
+  architecture.num_heads = defaults.num_heads ? reader.positive(heads, *defaults.num_heads) : reader.positive(heads);
+  architecture.num_kv_heads =
+      reader.positive("num_key_value_heads", defaults.num_kv_heads.value_or(architecture.num_heads));
   if (architecture.num_heads % architecture.num_kv_heads != 0)
     reader.fail("num_key_value_heads",
                 "a divisor of num_attention_heads (" + std::to_string(architecture.num_heads) + ")");

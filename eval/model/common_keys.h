@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "eval/model/architecture.h"
@@ -21,9 +22,12 @@ void finish_keys(ConfigReader& reader, Architecture& architecture);
 double read_finite(ConfigReader& reader, const std::string& key, double fallback);
 double read_norm_eps(ConfigReader& reader, const std::string& key, double fallback);
 
-// num_attention_heads, and num_key_value_heads (as many if missing). Throws CheckpointError unless the former is a
-// multiple of the latter.
-void read_attention_heads(ConfigReader& reader, Architecture& architecture);
+// num_attention_heads and num_key_value_heads. Throws CheckpointError unless the former is a multiple of the latter.
+struct HeadDefaults {
+  std::optional<std::int64_t> num_heads;     // must be there if absent
+  std::optional<std::int64_t> num_kv_heads;  // as many as heads if absent
+};
+void read_attention_heads(ConfigReader& reader, Architecture& architecture, const HeadDefaults& defaults = {});
 
 // Those and head_dim, hidden_size / num_attention_heads if missing.
 void read_attention_sizes(ConfigReader& reader, Architecture& architecture);

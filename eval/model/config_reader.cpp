@@ -137,11 +137,16 @@ void ConfigReader::finish() const {
                             "); expected only keys whose meaning for this architecture is known");
 }
 
-std::vector<std::string> ConfigReader::keys_read() const { return {read_.begin(), read_.end()}; }
+std::vector<std::string> ConfigReader::keys_read() const { return full_names({read_.begin(), read_.end()}); }
 
 std::vector<std::string> ConfigReader::keys_ignored() const {
   std::vector<std::string> keys;
   std::set_difference(ignored_.begin(), ignored_.end(), read_.begin(), read_.end(), std::back_inserter(keys));
+  return full_names(std::move(keys));
+}
+
+std::vector<std::string> ConfigReader::full_names(std::vector<std::string> keys) const {
+  for (std::string& key : keys) key.insert(0, path_);
   return keys;
 }
 

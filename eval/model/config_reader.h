@@ -32,7 +32,7 @@ class ConfigReader {
   bool present(const std::string& key) const;                      // perhaps null, which some keys have a meaning for
   bool says(const std::string& key, const nlohmann::json& value);  // present with this very value
   // The object under `key`, empty where the key is missing or null. It accounts for its own keys (finish()), which
-  // messages call "key.inner". Lives no longer than the checkpoint.
+  // messages and the account call "key.inner". Lives no longer than the checkpoint.
   ConfigReader nested(const std::string& key);
   bool empty() const { return config_.empty(); }
 
@@ -54,6 +54,7 @@ class ConfigReader {
   ConfigReader(std::string file, std::string path, const nlohmann::json& config, bool passes_over_unknown_keys);
 
   const nlohmann::json* find(const std::string& key);
+  std::vector<std::string> full_names(std::vector<std::string> keys) const;
 
   std::string file_;
   std::string path_;  // before each key in messages

@@ -11,6 +11,9 @@
 #include "eval/model/model.h"
 #include "eval/model/nemotron_h.h"
 #include "eval/model/olmo_hybrid.h"
+#include "eval/model/qwen3_5.h"
+#include "eval/model/qwen3_5_moe.h"
+#include "eval/model/qwen3_next.h"
 #include "eval/model/registry.h"
 #include "eval/model/zamba2.h"
 
@@ -23,7 +26,7 @@ struct Entry {
   std::unique_ptr<Model> (*load)(const Checkpoint&, const ModelOptions&);
 };
 
-constexpr std::array<Entry, 8> entries = {{
+constexpr std::array<Entry, 13> entries = {{
     {"bamba", &describe_bamba, &load_bamba},
     {"falcon_h1", &describe_falcon_h1, &load_falcon_h1},
     {"granitemoehybrid", &describe_granitemoehybrid, &load_granitemoehybrid},
@@ -31,6 +34,11 @@ constexpr std::array<Entry, 8> entries = {{
     {"mamba2", &describe_mamba2, &load_mamba2},
     {"nemotron_h", &describe_nemotron_h, &load_nemotron_h},
     {"olmo_hybrid", &describe_olmo_hybrid, &load_olmo_hybrid},
+    {"qwen3_5", &describe_qwen3_5, &load_qwen3_5},
+    {"qwen3_5_moe", &describe_qwen3_5_moe, &load_qwen3_5_moe},
+    {"qwen3_5_moe_text", &describe_qwen3_5_moe, &load_qwen3_5_moe},
+    {"qwen3_5_text", &describe_qwen3_5, &load_qwen3_5},
+    {"qwen3_next", &describe_qwen3_next, &load_qwen3_next},
     {"zamba2", &describe_zamba2, &load_zamba2},
 }};
 

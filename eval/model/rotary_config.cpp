@@ -46,7 +46,7 @@ RotaryKind read_kind(ConfigReader& parameters) {
 // The share of a head that turns.
 double read_partial(ConfigReader& reader, ConfigReader& parameters, const RotaryRules& rules, RotaryKind kind) {
   const std::string key = "partial_rotary_factor";
-  if (!rules.top_level_partial || (rules.whole_heads && kind == RotaryKind::standard)) reader.ignore({key});
+  reader.ignore({key});  // unless read below: one among the rope parameters wins
   if (rules.whole_heads && kind == RotaryKind::standard) return 1.0;
   const bool outside = rules.top_level_partial && !parameters.has(key);
   ConfigReader& place = outside ? reader : parameters;

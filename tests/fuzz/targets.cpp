@@ -25,6 +25,9 @@
 #include "eval/model/mamba2_config.h"
 #include "eval/model/nemotron_h_config.h"
 #include "eval/model/olmo_hybrid_config.h"
+#include "eval/model/qwen3_5_config.h"
+#include "eval/model/qwen3_5_moe_config.h"
+#include "eval/model/qwen3_next_config.h"
 #include "eval/model/zamba2_config.h"
 
 namespace replayeval::fuzz {
@@ -69,6 +72,9 @@ const std::map<std::string, void (*)(const Checkpoint&)>& config_readers() {
       {"mamba2", [](const Checkpoint& checkpoint) { read_mamba2_config(checkpoint); }},
       {"nemotron_h", [](const Checkpoint& checkpoint) { read_nemotron_h_config(checkpoint); }},
       {"olmo_hybrid", [](const Checkpoint& checkpoint) { read_olmo_hybrid_config(checkpoint); }},
+      {"qwen3_5", [](const Checkpoint& checkpoint) { read_qwen3_5_config(checkpoint); }},
+      {"qwen3_5_moe", [](const Checkpoint& checkpoint) { read_qwen3_5_moe_config(checkpoint); }},
+      {"qwen3_next", [](const Checkpoint& checkpoint) { read_qwen3_next_config(checkpoint); }},
       {"zamba2", [](const Checkpoint& checkpoint) { read_zamba2_config(checkpoint); }},
   };
   return readers;

@@ -22,6 +22,9 @@ using testing::replay_arm;
 std::map<std::string, nlohmann::json> configs() {
   std::map<std::string, nlohmann::json> all = {{"mamba2", testing::mamba2_config()},
                                                {"falcon_h1, gate alone", testing::falcon_h1_config()},
+                                               {"qwen3_next", testing::qwen3_next_config()},
+                                               {"qwen3_5", testing::qwen3_5_config()},
+                                               {"qwen3_5_moe, wrapped", testing::qwen3_5_moe_config()},
                                                {"zamba2", testing::zamba2_config()},
                                                {"olmo_hybrid", testing::olmo_hybrid_config()},
                                                {"kimi_linear", testing::kimi_linear_config()}};
@@ -50,12 +53,8 @@ class Architectures : public testing::OnDevice {
     options.random_seed = 3;
     return load_model(testing::ConfigFolder(config).open(), options);
   }
-  // Replay with the ring form that the model was published with.
-  static Arm published_arm(const nlohmann::json& config, const std::string& name, Dtype type,
-                           std::int64_t buffer_len = 5) {
-    Arm arm = replay_arm(name, type, type, buffer_len);
-    arm.ring_form = describe_architecture(testing::ConfigFolder(config).open()).published_ring_form();
-    return arm;
+  static std::vector<RingForm> ring_forms(const Model& model) {
+    return testing::ring_forms(model.mixers().front()->family());
   }
   static at::Tensor run(const Model& model, const std::vector<Arm>& arms, const at::Tensor& ids, Mode mode) {
     const auto cache = model.make_cache(arms, ids.size(0), ids.size(1));
@@ -73,22 +72,24 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
 }
 
 TEST_P(Architectures, IdenticalArmsGiveIdenticalLogits) {
-  for (const auto& [name, config] : configs()) {
-    const std::vector<Arm> arms = {exact_arm("a"), published_arm(config, "r", Dtype::bfloat16), exact_arm("b"),
-                                   published_arm(config, "s", Dtype::bfloat16), exact_arm("c")};
+  std::vector<Arm> arms = {exact_arm("a"), replay_arm("r", Dtype::bfloat16, Dtype::bfloat16), exact_arm("b"),
+                           replay_arm("s", Dtype::bfloat16, Dtype::bfloat16), exact_arm("c")};
+  for (const auto& [name, config] : configs())
     for (const Dtype compute : {Dtype::float32, Dtype::bfloat16}) {
       const auto model = load(config, compute);
-      for (const std::int64_t batch : {1, 3})
-        for (const Mode mode : {Mode::teacher_forced, Mode::stepwise}) {
-          SCOPED_TRACE(name + ", " + std::string(dtype_name(compute)) + ", batch " + std::to_string(batch));
-          const at::Tensor logits = run(*model, arms, random_ids(batch, 13), mode);
-          EXPECT_TRUE(at::isfinite(logits).all().item<bool>());
-          EXPECT_TRUE(at::equal(logits[0], logits[2]) && at::equal(logits[0], logits[4]));
-          EXPECT_TRUE(at::equal(logits[1], logits[3]));
-          EXPECT_FALSE(at::equal(logits[0], logits[1]));
-        }
+      for (const RingForm form : ring_forms(*model))
+        for (const std::int64_t batch : {1, 3})
+          for (const Mode mode : {Mode::teacher_forced, Mode::stepwise}) {
+            SCOPED_TRACE(name + ", " + std::string(dtype_name(compute)) + ", batch " + std::to_string(batch));
+            for (Arm& arm : arms) arm.ring_form = form;
+            const at::Tensor logits = run(*model, arms, random_ids(batch, 13), mode);
+            EXPECT_TRUE(at::isfinite(logits).all().item<bool>());
+            EXPECT_TRUE(at::equal(logits[0], logits[2]) && at::equal(logits[0], logits[4]));
+            EXPECT_TRUE(at::equal(logits[1], logits[3]));
+            EXPECT_FALSE(at::equal(logits[0], logits[1]));
+          }
     }
-  }
+}
 }
 
 TEST_P(Architectures, ModesAndBlocksAgree) {
@@ -96,10 +97,15 @@ TEST_P(Architectures, ModesAndBlocksAgree) {
     SCOPED_TRACE(name);
     const auto model = load(config, Dtype::float32);
     const at::Tensor ids = random_ids(2, 40);
-    const std::vector<Arm> arms = {exact_arm("exact"), published_arm(config, "replay", Dtype::float32)};
+    std::vector<Arm> arms = {exact_arm("exact")};
+    for (const RingForm form : ring_forms(*model)) {
+      arms.push_back(replay_arm("replay", Dtype::float32, Dtype::float32));
+      arms.back().ring_form = form;
+    }
     const at::Tensor block = run(*model, arms, ids, Mode::teacher_forced);
     EXPECT_LT(difference(run(*model, arms, ids, Mode::stepwise), block), 1e-5);
-    EXPECT_LT(difference(block[1], block[0]), 1e-5);
+    for (std::size_t arm = 1; arm < arms.size(); ++arm)
+      EXPECT_LT(difference(block[static_cast<std::int64_t>(arm)], block[0]), 1e-5);
     const auto cache = model->make_cache(arms, 2, 40);
     const at::Tensor first = model->forward(ids.narrow(1, 0, 17), *cache, Mode::teacher_forced);
     const at::Tensor second = model->forward(ids.narrow(1, 17, 23), *cache, Mode::teacher_forced);
@@ -114,7 +120,7 @@ TEST_P(Architectures, MemoryIsWhatTheConfigurationSays) {
     const auto model = load(config, Dtype::float32);
     EXPECT_EQ(static_cast<std::int64_t>(model->mixers().size()), architecture.state_space_layers());
     EXPECT_EQ(model->weight_totals().layer_bytes.size(), architecture.layers.size());
-    for (const RingForm form : testing::ring_forms(architecture.has_delta_rule() ? "gated_delta" : "mamba2")) {
+    for (const RingForm form : ring_forms(*model)) {
       Arm arm = replay_arm("replay", Dtype::bfloat16, Dtype::float32, 6);
       arm.ring_form = form;
       const auto cache = model->make_cache({arm}, 2, 8);

@@ -9,7 +9,7 @@ An architecture's test file fills in a `ParityTest`:
             self.check(parity.Case(dict(...), dtype="bfloat16", shards=3))
 
 `check` builds a random model whose every parameter matters, writes it as a checkpoint, and compares the logits of both modes
-and of a replay arm with the one-call logits of transformers' model as loaded from that folder. Then it perturbs stored
+and of replay arms with the one-call logits of transformers' model as loaded from that folder. Then it perturbs stored
 tensors one by one, by independent factors from 0.9 to 1.1 for each element (an expert's part of a fused tensor counts as
 one), and requires that the comparison fails: eight tensors a case, all of them with REPLAYEVAL_FULL_SWEEP=1.
 
@@ -49,6 +49,15 @@ ARMS = {
     "stepwise": ("--mode", "stepwise"),
     "replay of 7": ("--executor", "replay", "--buffer-len", "7"),
 }
+# Of the delta rule, whose ring holds deltas unless told otherwise.
+DELTA_RULE_ARMS = {
+    **ARMS,
+    "stepwise replay of 5": ("--mode", "stepwise", "--executor", "replay", "--buffer-len", "5"),
+    "replay of 7, inputs": ("--executor", "replay", "--buffer-len", "7", "--ring-form", "inputs"),
+    "replay of 4, inputs, sequential": ("--executor", "replay", "--buffer-len", "4", "--ring-form", "inputs", "--flush",
+                                        "sequential", "--route", "state_and_output"),
+}
+DELTA_RULE_TOKENS = 140  # more than two chunks of transformers' path, which are of 64
 SAMPLED_TENSORS = 8
 # Factors on the perturbation of a tensor that may only steer a choice: one of them must change a choice.
 NUDGES = (1.0, 3.0, 9.0, 27.0)
@@ -247,9 +256,11 @@ class ParityTest(unittest.TestCase):
 
     config_class = model_class = None
     base = {}
+    arms = ARMS
     values = staticmethod(random_values)
     # Stored tensors that may change nothing but a choice.
-    steering = re.compile(r"(gate|router|router\.layer)\.weight$|e_score_correction_bias$")
+    steering = re.compile(r"\.(gate|router|router\.layer)\.weight$|e_score_correction_bias$")
+    unread = re.compile(r"^model\.visual\.|^mtp\.")  # stored tensors that are no part of the language model
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -261,7 +272,7 @@ class ParityTest(unittest.TestCase):
         """The case's model as transformers reads it, and token ids."""
         model = build_model(self.config_class, self.model_class, case, self.base, self.values)
         reference = save_model(model, case, self.folder)
-        return reference, random_ids(reference.config.vocab_size, case.tokens)
+        return reference, random_ids(reference.config.get_text_config().vocab_size, case.tokens)
 
     def assert_parity(self, ours, theirs, label):
         difference = relative_difference(ours, theirs)
@@ -273,7 +284,7 @@ class ParityTest(unittest.TestCase):
         theirs = reference_logits(reference, ids)
         spread = float(theirs.max() - theirs.min())
         self.assertTrue(1.0 < spread < 1000.0 and theirs.std() > spread / 40, (spread, theirs.std()))
-        for arm, options in ARMS.items():
+        for arm, options in self.arms.items():
             ours = replayeval_logits([self.folder], ids, *FLOAT32, *case.options, *options)[0]
             self.assert_parity(ours, theirs, f"{self._testMethodName}, {arm}")
         self.check_every_tensor_matters(case, ids, theirs)
@@ -298,7 +309,7 @@ class ParityTest(unittest.TestCase):
             return float(np.sqrt(np.mean((logits - exact) ** 2)) / spread)
 
         theirs = error(reference_logits(bfloat16_twin(reference), ids))
-        for arm, options in ARMS.items():
+        for arm, options in self.arms.items():
             ours = error(replayeval_logits([self.folder], ids, *case.options, "--compute-dtype", "bfloat16", *options)[0])
             print(f"{self._testMethodName}, {arm}: RMS difference from float32 {ours:.2e} of the logit range, "
                   f"transformers' {theirs:.2e}", file=sys.stderr)
@@ -309,7 +320,7 @@ class ParityTest(unittest.TestCase):
         """All that can be perturbed, the sampled ones first: one of each kind (whatever the layer) before a second one."""
         found = []
         for name, tensor in sorted(read_tensors(self.folder).items()):
-            if tensor.numel() == 0:  # a layer that has no size
+            if tensor.numel() == 0 or self.unread.search(name):  # the former: a layer that has no size
                 continue
             experts = range(tensor.shape[0]) if FUSED_EXPERTS.search(name) and tensor.dim() == 3 else [None]
             found += [(name, expert) for expert in experts]

@@ -119,4 +119,77 @@ inline nlohmann::json kimi_linear_config() {
           {"architectures", {"KimiLinearForCausalLM"}}};
 }
 
+// Experts in every second layer, an MLP in the others.
+inline nlohmann::json qwen3_next_config() {
+  return {{"model_type", "qwen3_next"},
+          {"vocab_size", 101},
+          {"hidden_size", 44},
+          {"intermediate_size", 52},
+          {"num_hidden_layers", 4},
+          {"full_attention_interval", 3},
+          {"num_attention_heads", 4},
+          {"num_key_value_heads", 2},
+          {"head_dim", 12},
+          {"partial_rotary_factor", 0.5},
+          {"rope_theta", 1e5},
+          {"max_position_embeddings", 256},
+          {"linear_num_key_heads", 2},
+          {"linear_num_value_heads", 6},
+          {"linear_key_head_dim", 24},
+          {"linear_value_head_dim", 40},
+          {"linear_conv_kernel_dim", 3},
+          {"decoder_sparse_step", 2},
+          {"mlp_only_layers", nlohmann::json::array()},
+          {"num_experts", 5},
+          {"num_experts_per_tok", 2},
+          {"moe_intermediate_size", 20},
+          {"shared_expert_intermediate_size", 28},
+          {"architectures", {"Qwen3NextForCausalLM"}}};
+}
+
+// A language model alone, dense.
+inline nlohmann::json qwen3_5_config() {
+  return {{"model_type", "qwen3_5_text"},
+          {"vocab_size", 101},
+          {"hidden_size", 44},
+          {"intermediate_size", 52},
+          {"num_hidden_layers", 3},
+          {"layer_types", {"linear_attention", "full_attention", "linear_attention"}},
+          {"full_attention_interval", 4},
+          {"num_attention_heads", 4},
+          {"num_key_value_heads", 1},
+          {"head_dim", 16},
+          {"attn_output_gate", true},
+          {"rope_parameters",
+           {{"rope_type", "default"},
+            {"rope_theta", 1e4},
+            {"partial_rotary_factor", 0.25},
+            {"mrope_section", {1, 1, 0}},
+            {"mrope_interleaved", true}}},
+          {"partial_rotary_factor", 0.25},
+          {"max_position_embeddings", 256},
+          {"linear_num_key_heads", 3},
+          {"linear_num_value_heads", 3},
+          {"linear_key_head_dim", 16},
+          {"linear_value_head_dim", 8},
+          {"mamba_ssm_dtype", "float32"},
+          {"mtp_num_hidden_layers", 1},
+          {"dtype", "bfloat16"}};
+}
+
+// Wrapped with an image encoder, experts in every layer.
+inline nlohmann::json qwen3_5_moe_config() {
+  nlohmann::json text = qwen3_5_config();
+  text.erase("intermediate_size");
+  text["model_type"] = "qwen3_5_moe_text";
+  text.update({{"num_experts", 4},
+               {"num_experts_per_tok", 3},
+               {"moe_intermediate_size", 20},
+               {"shared_expert_intermediate_size", 28},
+               {"linear_num_value_heads", 6}});
+  return {{"model_type", "qwen3_5_moe"},     {"text_config", text},
+          {"vision_config", {{"depth", 2}}}, {"image_token_id", 100},
+          {"tie_word_embeddings", true},     {"architectures", {"Qwen3_5MoeForConditionalGeneration"}}};
+}
+
 }  // namespace replayeval::testing

@@ -192,6 +192,34 @@ class Commands(unittest.TestCase):
         for part in ("nemotron_h", "2 mamba2", "state", "ring, L = 16", "KV per token", "Predicted", "ignored:"):
             self.assertIn(part, done.stdout)
 
+    def test_inspect_describes_the_delta_rule(self):
+        bundled = parity.ROOT / "checkpoints/tiny-qwen3-next"
+        done = run("inspect", bundled, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual(found["parameters"], 7775536)
+        self.assertEqual(found["delta_rule"], {"layers": 6, "num_key_heads": 2, "num_value_heads": 4, "key_dim": 128,
+                                               "value_dim": 128, "conv_kernel": 4})
+        self.assertEqual(found["bytes_per_sequence"]["state"]["float32"], 6 * 4 * 128 * 128 * 4)
+        # Deltas and keys in the ring's type, decays in float32.
+        self.assertEqual(found["bytes_per_sequence"]["ring"]["bfloat16"]["16"], 6 * 16 * ((4 * 128 + 2 * 128) * 2 + 4 * 4))
+        page = run("inspect", bundled).stdout
+        self.assertIn("delta rule   2 heads of 128 for keys, 4 of 128 for values", page)
+        self.assertNotIn("mamba2", page)
+
+    def test_inspect_looks_into_wrapped_configs(self):
+        config = {"model_type": "qwen3_5", "text_config": {"num_hidden_layers": 4, "strange": 1}, "odd": {"a": 1},
+                  "vision_config": {"depth": 2}}
+        file = self.folder / "wrapped" / "config.json"
+        file.parent.mkdir()
+        file.write_text(json.dumps(config))
+        done = run("inspect", file, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        keys = json.loads(done.stdout)["config_keys"]
+        self.assertEqual(keys["unknown"], ["odd", "text_config.strange"])
+        self.assertIn("text_config.num_hidden_layers", keys["read"])
+        self.assertIn("vision_config", keys["ignored"])
+
 
 if __name__ == "__main__":
     unittest.main()
