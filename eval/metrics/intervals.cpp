@@ -86,7 +86,7 @@ Units make_units(std::span<const double> values, std::span<const std::int64_t> d
   std::vector<Run> runs = document_runs(document);
   Units result;
   if (static_cast<std::int64_t>(runs.size()) >= options.min_documents) {
-    result.description = "over " + std::to_string(runs.size()) + " documents";
+    result.description = "over " + std::to_string(runs.size()) + " " + options.unit;
   } else {
     runs = cut_into_blocks(runs, options.block_tokens);
     result.description = "over " + std::to_string(runs.size()) + (runs.size() == 1 ? " block" : " blocks") + " of ~" +

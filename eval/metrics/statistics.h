@@ -39,6 +39,7 @@ struct IntervalOptions {
   std::uint64_t seed = 0;                 // same seed, same interval, on every platform
   std::int64_t min_documents = 20;
   std::int64_t block_tokens = 256;  // >= 1
+  const char* unit = "documents";   // what the method string calls them
 };
 
 // A mean over all tokens, with two intervals side by side. Both are absent with a single unit. If every value is
