@@ -24,101 +24,13 @@ import json
 import os
 import sys
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Words
-# ---------------------------------------------------------------------------------------------------------------------
-
-FIRST_NAMES = """Adam Agnes Albert Alice Amos Andrew Anna Arthur Beatrice Benjamin Bernard Bertha Blanche Carl Caroline
-Catherine Cecil Charles Clara Daniel David Dora Edgar Edith Edward Eleanor Elias Elizabeth Emily Emma Ernest Esther Eva
-Felix Florence Frances Frank Frederick George Gerald Gilbert Grace Hannah Harold Harriet Harvey Helen Henry Herbert Hugh
-Ida Irene Isaac Ivan Jacob James Jane Jerome John Jonathan Joseph Julia Karl Laura Lawrence Leonard Lewis Louisa Lucy
-Luther Mabel Margaret Maria Marta Martin Matthew Maurice Michael Miriam Nathan Nicholas Nora Oliver Oscar Patrick Paul
-Peter Philip Rachel Ralph Rebecca Richard Robert Roger Rose Ruth Samuel Sarah Simon Sophia Stephen Susan Sylvia Theodore
-Thomas Ursula Victor Walter William""".split()
-
-LAST_NAMES = """Abbott Archer Baker Barlow Barton Bell Bishop Black Bond Bowman Bridges Brook Brown Burton Butler Carpenter
-Carter Castle Chambers Chandler Chase Church Clark Cole Cook Cooper Cotton Cross Curtis Dale Day Dean Drake Dyer Field
-Fisher Fletcher Ford Forest Foster Fowler Fox Freeman Frost Gardner Gibson Glass Goodman Grant Gray Green Hale Hall Harper
-Hart Hill Holland Holmes Hood Hope Hunter Hurst Ingram Johnson King Knight Lake Lamb Lane Law Lee Little Long Lord Marsh
-Mason Mills Moon Moore Newton Noble North Page Palmer Parker Pearce Penny Perry Pierce Pool Pope Porter Potter Price
-Prince Quill Reed Rice Rivers Robinson Rose Rowe Sharp Shepherd Short Silver Singer Small Smith Snow Spencer Stone Strong
-Swift Taylor Thorn Turner Vale Vincent Walker Ward Waters Webb West White Wise Wolf Wood Young""".split()
-
-PLACE_HEADS = """Amber Ash Bald Bitter Black Blue Bold Brass Bright Broad Broken Brown Clear Cold Copper Crooked Dark Dead
-Deep Dry East Elder Elm Fair False Far Flat Fox Gold Grand Gray Great Green Half Hard High Hollow Holy Iron King Last Lion
-Little Long Lost Low Maple Mid New North Oak Old Open Pale Pine Queen Quiet Raven Red Rich Rose Rough Round Salt Sand
-Sharp Short Silver Single Small Smooth South Stone Strange Summer Sweet Tall Three Twin Upper Warm West White Wide Wild
-Winter Wolf""".split()
-
-PLACE_TAILS = """Abbey Bank Bar Barn Bay Beach Bend Bottom Bridge Brook Camp Castle Chapel Church City Common Corner Court
-Creek Cross Dam Dale Falls Farm Ferry Field Ford Forest Fort Gap Gate Glen Green Grove Hall Harbor Heath Hill Home House
-Island Junction Lake Landing Lane Lodge Market Marsh Meadow Mill Moor Mount Park Pass Point Pond Pool Port Ridge River
-Rock Shore Spring Station Tower Town Valley View Village Walk Wall Well Wood""".split()
-
-CODE_WORDS = """anchor apple arrow barrel basket beacon bell bird bottle bow box branch bread brick bridge bucket butter
-candle castle chain chair circle cloud coal coat copper corn cotton cradle crown crystal desk door dragon drum eagle egg
-engine feather fence finger fire fish flag flower flute forest fox garden gate glass glove gold grain grass hammer hand harp
-hat hawk heart hill honey horn horse island ivory jewel kettle key knife ladder lake lamp leaf lemon letter lion map marble
-mask milk mirror moon mountain mouse needle nest oak oil orange paper pearl pen pepper pipe plate pocket pond powder queen
-rain ribbon rice ring river road rock root rope rose salt sand scale sea seed shadow shell shield ship shoe silk silver smoke
-snow spear spoon star steel stone storm string sugar sword table tail tiger tooth tower tree wagon wall water wave wheel
-wind window wine wing wolf wood wool""".split()
-
-MATERIALS = """brass bread carpet cattle cheese clay cloth coal coffee copper corn cotton fish flower fruit fur glass glove
-gold grain hat horse iron ivory leather letter linen marble meat milk oil paper pearl pepper powder rice rope rug salt seed
-sheep shoe silk silver soap spice steel stone straw sugar tea timber tobacco wax wheat wine wood wool""".split()
-
-TRADES = """agent artist broker buyer carrier collector cutter dealer doctor driver engineer expert farmer inspector keeper
-maker master merchant painter printer seller smith spinner student teacher thief trader washer weaver worker writer""".split()
-
-THINGS = """axe bag ball basket bed bell blanket boat book bottle bowl box brush candle chain chair chest clock coat cup desk
-dish doll drum flag flute glass globe hammer harp hat horn jar key knife ladder lamp lock map mask medal mirror needle
-painting pen picture pipe plate ring robe rope saddle scale seal shield shoe spoon statue sword table trumpet vase violin
-watch wheel whistle""".split()
-
-QUALITIES = """ancient bent black blue brass broken brown carved cheap clean copper cracked crooked curved dark dirty dull
-empty faded foreign golden gray green heavy hollow huge iron ivory large leather light little long marble narrow new old
-painted pale pink plain polished precious purple rare red round rusty sacred sharp short shining silver small smooth square
-steel stolen straight striped tall thick thin tiny torn twisted white wooden yellow""".split()
-
-BEASTS = """Bear Dolphin Dove Dragon Eagle Falcon Fox Griffin Gull Hawk Heron Horse Hound Lark Lion Otter Owl Pelican Raven
-Robin Rose Salmon Seal Serpent Shark Sparrow Star Swallow Swan Tiger Unicorn Whale Wolf""".split()
+# The words and the texts that facts are stated and asked in; datasets/recall/ makes the same documents of the same file.
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "recall", "words.json"), encoding="utf-8") as _stream:
+    WORDS = json.load(_stream)
 
 # Each relation: the kind of its subject, the kind of its value, ways to state it, ways to ask for it. Every text ends in
 # the value and a full stop, so that an answer is always the last thing before one.
-RELATIONS = {
-    "home": ("person", "place",
-             ["{s} lives in {v}", "The home of {s} is in {v}", "For many years {s} has lived in {v}"],
-             ["Where does {s} live? {s} lives in {v}", "Where is the home of {s}? The home of {s} is in {v}"]),
-    "birth": ("person", "place",
-              ["{s} was born in {v}", "The birthplace of {s} is {v}"],
-              ["Where was {s} born? {s} was born in {v}", "What is the birthplace of {s}? The birthplace of {s} is {v}"]),
-    "code": ("person", "code",
-             ["The secret code of {s} is {v}", "{s} was given the secret code {v}"],
-             ["What is the secret code of {s}? The secret code of {s} is {v}",
-              "Which secret code was given to {s}? {s} was given the secret code {v}"]),
-    "trade": ("person", "trade",
-              ["{s} is known as the {v}", "The profession of {s} is {v}"],
-              ["How is {s} known? {s} is known as the {v}", "What is the profession of {s}? The profession of {s} is {v}"]),
-    "kept": ("object", "place",
-             ["The {s} is kept at {v}", "They carried the {s} to {v}"],
-             ["Where is the {s} now? The {s} is kept at {v}", "Where did they carry the {s}? They carried the {s} to {v}"]),
-    "owner": ("object", "person",
-              ["The {s} belongs to {v}", "The owner of the {s} is {v}"],
-              ["To whom does the {s} belong? The {s} belongs to {v}",
-               "Who is the owner of the {s}? The owner of the {s} is {v}"]),
-    "ship": ("ship", "place",
-             ["The {s} sailed from {v}", "The home port of the {s} is {v}"],
-             ["Where did the {s} sail from? The {s} sailed from {v}",
-              "What is the home port of the {s}? The home port of the {s} is {v}"]),
-    "mayor": ("place", "person",
-              ["The mayor of {s} is {v}", "The people of {s} chose {v}"],
-              ["Who is the mayor of {s}? The mayor of {s} is {v}", "Whom did they choose? The people of {s} chose {v}"]),
-    "word": ("place", "code",
-             ["The watchword at {s} is {v}", "At {s} the guards ask for {v}"],
-             ["What is the watchword at {s}? The watchword at {s} is {v}",
-              "What do the guards ask for? At {s} the guards ask for {v}"]),
-}
+RELATIONS = WORDS["relations"]
 RELATION_NAMES = sorted(RELATIONS)
 
 
@@ -152,24 +64,24 @@ class Random:
 
 def draw(rng, kind):
     if kind == "person":
-        return rng.choice(FIRST_NAMES) + " " + rng.choice(LAST_NAMES)
+        return rng.choice(WORDS["first_names"]) + " " + rng.choice(WORDS["last_names"])
     if kind == "place":
-        return rng.choice(PLACE_HEADS) + " " + rng.choice(PLACE_TAILS)
+        return rng.choice(WORDS["place_heads"]) + " " + rng.choice(WORDS["place_tails"])
     if kind == "code":
-        return rng.choice(CODE_WORDS) + " " + rng.choice(CODE_WORDS) + " " + str(10 + rng.below(90))
+        return rng.choice(WORDS["code_words"]) + " " + rng.choice(WORDS["code_words"]) + " " + str(10 + rng.below(90))
     if kind == "trade":
-        return rng.choice(MATERIALS) + " " + rng.choice(TRADES)
+        return rng.choice(WORDS["materials"]) + " " + rng.choice(WORDS["trades"])
     if kind == "object":
-        return rng.choice(QUALITIES) + " " + rng.choice(THINGS)
-    return rng.choice(QUALITIES).capitalize() + " " + rng.choice(BEASTS)  # a ship
+        return rng.choice(WORDS["qualities"]) + " " + rng.choice(WORDS["things"])
+    return rng.choice(WORDS["qualities"]).capitalize() + " " + rng.choice(WORDS["beasts"])  # a ship
 
 
 # How many values each kind has: what a guess without the document is worth.
 VALUE_COUNTS = {
-    "person": len(FIRST_NAMES) * len(LAST_NAMES),
-    "place": len(PLACE_HEADS) * len(PLACE_TAILS),
-    "code": len(CODE_WORDS) ** 2 * 90,
-    "trade": len(MATERIALS) * len(TRADES),
+    "person": len(WORDS["first_names"]) * len(WORDS["last_names"]),
+    "place": len(WORDS["place_heads"]) * len(WORDS["place_tails"]),
+    "code": len(WORDS["code_words"]) ** 2 * 90,
+    "trade": len(WORDS["materials"]) * len(WORDS["trades"]),
 }
 
 
@@ -184,8 +96,8 @@ def new_fact(rng, known, relations=RELATION_NAMES):
     """A fact whose (relation, subject) is new; now and then another relation of a subject that is already known."""
     while True:
         relation = rng.choice(relations)
-        subject_kind, value_kind = RELATIONS[relation][:2]
-        same_kind = [f.subject for f in known.values() if RELATIONS[f.relation][0] == subject_kind]
+        subject_kind, value_kind = RELATIONS[relation]["subject"], RELATIONS[relation]["value"]
+        same_kind = [f.subject for f in known.values() if RELATIONS[f.relation]["subject"] == subject_kind]
         subject = rng.choice(same_kind) if same_kind and rng.unit() < 0.15 else draw(rng, subject_kind)
         if (relation, subject) not in known:
             fact = Fact(relation, subject, draw(rng, value_kind))
@@ -197,28 +109,17 @@ def new_fact(rng, known, relations=RELATION_NAMES):
 # Kinds: filler, statement (up to its value), value, question (up to its value), answer (a value that was asked for), stop.
 
 def statement_segments(rng, fact):
-    text = rng.choice(RELATIONS[fact.relation][2]).replace("{s}", fact.subject)
+    text = rng.choice(RELATIONS[fact.relation]["statements"]).replace("{s}", fact.subject)
     return [("statement", text.replace(" {v}", "")), ("value", fact.value), ("stop", ".")]
 
 
 def question_segments(rng, fact):
-    text = rng.choice(RELATIONS[fact.relation][3]).replace("{s}", fact.subject)
+    text = rng.choice(RELATIONS[fact.relation]["questions"]).replace("{s}", fact.subject)
     return [("question", text.replace(" {v}", "")), ("answer", fact.value), ("stop", ".")]
 
 
-SUBJECTS = """an old man|the teacher|a traveller|the farmer|his sister|her brother|the doctor|a young girl|the captain
-the neighbours|a stranger|the children|the judge|a soldier|the cook|nobody|everyone|the priest""".replace("\n", "|").split("|")
-VERBS = """walked along|looked at|talked about|waited for|remembered|painted|crossed|avoided|spoke of|admired|left
-returned to|feared|watched|described|forgot""".replace("\n", "|").split("|")
-OBJECTS = """the river|the road to the sea|the market|the long winter|the broken bridge|the harvest|the mountains
-the new law|the storm|the empty house|the war|the price of bread|the evening bell|the garden|the harbour
-the letter""".replace("\n", "|").split("|")
-ENDINGS = """in the morning|before dawn|that year|as usual|without a word|in silence|after the rain|for an hour|once more
-at night|with great care|in the cold wind|all summer|on that day""".replace("\n", "|").split("|")
-
-
 def generated_sentence(rng):
-    sentence = f"{rng.choice(SUBJECTS)} {rng.choice(VERBS)} {rng.choice(OBJECTS)} {rng.choice(ENDINGS)}"
+    sentence = " ".join(rng.choice(WORDS[part]) for part in ("subjects", "verbs", "objects", "endings"))
     return sentence[0].upper() + sentence[1:] + "."
 
 
