@@ -1,0 +1,144 @@
+#include "datasets/tasks/plain_task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "datasets/sha256.h"
+#include "datasets/tasks/generation_options.h"
+#include "datasets/tasks/json_member.h"
+#include "datasets/tasks/python_literal.h"
+#include "datasets/tasks/python_text.h"
+
+namespace replayeval::tasks {
+namespace {
+
+RequestType type_of_members(const OrderedJson& row, const std::string& place) {
+  const auto has = [&](const char* key) { return find_member(row, key, place) != nullptr; };
+  if (has("choices")) return RequestType::multiple_choice;
+  if (has("text")) return RequestType::loglikelihood_rolling;
+  return has("until") || has("max_gen_toks") ? RequestType::generate_until : RequestType::loglikelihood;
+}
+
+const OrderedJson& answer_of(const OrderedJson& row, const std::string& place) {
+  const OrderedJson* answer = find_member(row, "answer", place);
+  if (answer == nullptr) answer = find_member(row, "target", place);
+  if (answer == nullptr) throw datasets::DataError(place + ": expected a member 'answer' or 'target'");
+  return *answer;
+}
+
+// {"gen_args_0": {"arg_0": ..., "arg_1": ...}, ...}, so that rows written from it read like the harness's.
+OrderedJson arguments_of(const TaskDocument& document, const OrderedJson& generation) {
+  OrderedJson arguments = OrderedJson::object();
+  for (std::size_t i = 0; i < document.requests.size(); ++i) {
+    const auto& [context, continuation] = document.requests[i];
+    OrderedJson& one = arguments[fmt::format("gen_args_{}", i)];
+    if (document.type == RequestType::loglikelihood_rolling) {
+      one["arg_0"] = continuation;
+    } else {
+      one["arg_0"] = context;
+      one["arg_1"] = document.type == RequestType::generate_until ? generation : OrderedJson(continuation);
+    }
+  }
+  return arguments;
+}
+
+OrderedJson generation_members(const OrderedJson& row) {
+  OrderedJson kwargs = OrderedJson::object();
+  for (const char* key : {"until", "max_gen_toks", "do_sample", "temperature", "top_p", "top_k"})
+    if (row.contains(key)) kwargs[key] = row.at(key);
+  return kwargs;
+}
+
+}  // namespace
+
+void add_hashes(TaskDocument& document) {
+  const TextPair& first = document.requests.at(0);
+  const bool rolling = document.type == RequestType::loglikelihood_rolling;
+  document.doc_hash = datasets::sha256_hex(write_python_json(document.doc, 2));
+  document.prompt_hash = datasets::sha256_hex(rolling ? first.continuation : first.context);
+  document.target_hash = datasets::sha256_hex(document.target);
+}
+
+TaskDocument PlainTaskReader::read(const OrderedJson& row, std::int64_t number, std::int64_t line,
+                                   const std::string& place) {
+  if (!row.is_object()) refuse(row, place, "an object");
+  if (!settings_.type) settings_.type = type_of_members(row, place);
+  if (settings_.metrics.empty()) settings_.metrics = default_metrics(*settings_.type);
+  TaskDocument document;
+  document.id = number;
+  document.line = line;
+  document.type = *settings_.type;
+  document.doc = row;
+  switch (document.type) {
+    case RequestType::multiple_choice:
+      read_choices(row, place, document);
+      break;
+    case RequestType::generate_until:
+      read_generation(row, place, document);
+      break;
+    case RequestType::loglikelihood:
+      document.target = as_string(answer_of(row, place), place + ": target");
+      document.requests.push_back({string_member(row, "context", place), document.target});
+      break;
+    case RequestType::loglikelihood_rolling:
+      document.target = string_member(row, "text", place);
+      document.requests.push_back({"", document.target});
+      document.words = word_count(document.target);
+      document.bytes = static_cast<std::int64_t>(document.target.size());
+      break;
+  }
+  document.arguments = arguments_of(document, generation_members(row));
+  add_hashes(document);
+  return document;
+}
+
+void PlainTaskReader::read_choices(const OrderedJson& row, const std::string& place, TaskDocument& document) const {
+  const OrderedJson& choices = member(row, "choices", place);
+  if (!choices.is_array() || choices.empty()) refuse(choices, place + ": choices", "a list of texts");
+  const std::string& context = string_member(row, "context", place);
+  for (std::size_t i = 0; i < choices.size(); ++i)
+    document.choices.push_back(as_string(choices[i], fmt::format("{}: choices[{}]", place, i)));
+  for (const std::string& choice : document.choices)
+    document.requests.push_back({context, settings_.target_delimiter + choice});
+  const bool mutual = std::any_of(settings_.metrics.begin(), settings_.metrics.end(),
+                                  [](const MetricSpec& metric) { return metric.name == "acc_mutual_info"; });
+  if (mutual)
+    for (const std::string& choice : document.choices)
+      document.requests.push_back({"", settings_.target_delimiter + choice});
+  const OrderedJson& answer = answer_of(row, place);
+  document.target = python_str(answer);
+  const std::string at = place + ": answer";
+  const auto last = static_cast<std::int64_t>(document.choices.size()) - 1;
+  const auto add = [&](const OrderedJson& value) {
+    if (!value.is_string()) {
+      document.gold.push_back(static_cast<std::size_t>(as_integer(value, at, 0, last)));
+      return;
+    }
+    const auto found = std::find(document.choices.begin(), document.choices.end(), value.get<std::string>());
+    if (found == document.choices.end()) refuse(value, at, "one of the choices, or its number from 0");
+    document.gold.push_back(static_cast<std::size_t>(found - document.choices.begin()));
+  };
+  if (answer.is_array())
+    for (const OrderedJson& value : answer) add(value);
+  else
+    add(answer);
+  if (document.gold.empty()) refuse(answer, at, "at least one right choice");
+}
+
+void PlainTaskReader::read_generation(const OrderedJson& row, const std::string& place, TaskDocument& document) const {
+  document.requests.push_back({string_member(row, "context", place), ""});
+  document.generation = parse_generation(generation_members(row), place);
+  document.repeats = settings_.repeats;
+  const OrderedJson& answer = answer_of(row, place);
+  document.target = python_str(answer);
+  document.several_targets = answer.is_array();
+  if (!answer.is_array()) {
+    document.targets = {document.target};
+    return;
+  }
+  if (answer.empty()) refuse(answer, place + ": target", "at least one answer");
+  for (const OrderedJson& value : answer) document.targets.push_back(python_str(value));
+}
+
+}  // namespace replayeval::tasks
