@@ -105,7 +105,7 @@ class KimiLinear(parity.ParityTest):
         self.check(case("K*K", dtype="float16", rewrite=names_inside_transformers, dense=2, linear_num_heads=5,
                         linear_head_dim=16, linear_conv_kernel_dim=3, v_head_dim=36, num_local_experts=4))
 
-    def test_wide_heads_and_experts_alone_in_mixed_types(self):
+    def test_wide_heads_and_experts_in_every_layer_in_mixed_types(self):
         self.check(case("K*", dtype="mixed", shards=3, dense=0, linear_num_heads=2, linear_head_dim=128,
                         num_local_experts=3, num_experts_per_tok=1, norm_topk_prob=False))
 
