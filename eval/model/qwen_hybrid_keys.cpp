@@ -14,10 +14,8 @@ std::vector<LayerKind> read_layers(ConfigReader& reader, std::int64_t otherwise)
   const std::string list = "layer_types", interval_key = "full_attention_interval";
   if (reader.has(list)) {
     std::vector<LayerKind> layers = read_layer_names(reader, list, {LayerKind::gated_delta, LayerKind::attention});
-    const auto count = static_cast<std::int64_t>(layers.size());
-    if (count == 0) reader.fail(list, "at least one layer");
-    if (reader.positive("num_hidden_layers", count) != count)
-      reader.fail("num_hidden_layers", "as many as there are layer types (" + std::to_string(count) + ")");
+    if (layers.empty()) reader.fail(list, "at least one layer");
+    check_layer_count(reader, layers, list);
     reader.ignore({interval_key});
     return layers;
   }
