@@ -30,14 +30,16 @@ Recipe variable_tracking(Random& random, const RecallOptions& options, const Roo
   recipe.forbidden = numbers;
   recipe.chance = 1.0 / static_cast<double>(options.chains);
   auto name = names.begin();
+  std::string asked;
   for (std::int64_t chain = 0; chain < options.chains; ++chain) {
     std::string value = numbers[static_cast<std::size_t>(chain)];
     for (const double place : places_of_chain(random, assignments, chain == 0, room.depth)) {
       recipe.blocks.push_back({place, statement("Let " + *name + " be", value, chain)});
       value = *name++;
     }
-    if (chain == 0) recipe.tail = question("What is " + value + "? The value of " + value + " is", numbers[0], 0);
+    if (chain == 0) asked = value;
   }
+  recipe.tail = question("What is " + asked + "? The value of " + asked + " is", numbers[0], 0);
   return recipe;
 }
 
