@@ -39,10 +39,10 @@ class Watched final : public Model {
     return model_->make_cache(arms, slots, capacity);
   }
   at::Tensor logits(const at::Tensor& hidden) const override { return model_->logits(hidden); }
-  at::Tensor forward(const at::Tensor& ids, DecodeCache& cache, Mode mode, KernelClock* clock,
-                     MixerTap* tap) const override {
+  at::Tensor forward(const at::Tensor& ids, DecodeCache& cache, Mode mode, KernelClock* clock, MixerTap* tap,
+                     const std::vector<std::int32_t>& slots) const override {
     calls.push_back({cache.arms().front().name, mode, clock != nullptr, cache.position(), ids.size(0), ids.size(1)});
-    return model_->forward(ids, cache, mode, clock, tap);
+    return model_->forward(ids, cache, mode, clock, tap, slots);
   }
 
  private:

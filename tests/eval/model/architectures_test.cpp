@@ -90,7 +90,6 @@ TEST_P(Architectures, IdenticalArmsGiveIdenticalLogits) {
           }
     }
 }
-}
 
 TEST_P(Architectures, ModesAndBlocksAgree) {
   for (const auto& [name, config] : configs()) {
