@@ -8,11 +8,16 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "datasets/error.h"
 #include "datasets/json_node.h"
+#include "datasets/tasks/harness_sample.h"
+#include "datasets/tasks/plain_task.h"
+#include "datasets/tasks/sample_writer.h"
+#include "datasets/tasks/task_metrics.h"
 #include "datasets/tokenizer_json.h"
 #include "eval/checkpoint/checkpoint.h"
 #include "eval/checkpoint/json_text.h"
@@ -91,10 +96,22 @@ const std::filesystem::path& tokenizer_file() {
   return file;
 }
 
-constexpr std::array<Target, 4> all = {{{"safetensors_header", &safetensors_header},
+// As if a model had answered: the same to every request.
+void score_and_write(const tasks::TaskDocument& document, const tasks::TaskSettings& settings) {
+  tasks::DocumentResponse response;
+  if (document.type == tasks::RequestType::generate_until)
+    response.texts.assign(1, "The answer is 42.");
+  else
+    response.scores.assign(document.requests.size(), {-1.5, true});
+  for (const tasks::FilterScores& scores : tasks::TaskScorer(settings, "fuzz.jsonl").score(document, response))
+    tasks::write_python_json(tasks::sample_row(document, response, scores));
+}
+
+constexpr std::array<Target, 5> all = {{{"safetensors_header", &safetensors_header},
                                         {"shard_index", &shard_index},
                                         {"model_config", &model_config},
-                                        {"tokenizer_json", &tokenizer_json}}};
+                                        {"tokenizer_json", &tokenizer_json},
+                                        {"task_rows", &task_rows}}};
 
 }  // namespace
 
@@ -146,6 +163,23 @@ void tokenizer_json(Input input) {
     const auto tokenizer = datasets::make_json_tokenizer(document, file);
     tokenizer->decode(tokenizer->encode("Ein Test: 12 + 3, \xe4\xb8\xad\xe6\x96\x87 \xf0\x9f\x99\x82\n\t<s>"));
   } catch (const datasets::DataError&) {
+  }
+}
+
+void task_rows(Input input) {
+  const AllocationLimit limit(input.size());
+  tasks::HarnessSampleReader harness({});
+  tasks::PlainTaskReader plain({});
+  std::istringstream lines{std::string(text_of(input))};
+  std::int64_t number = 0;
+  for (std::string line; std::getline(lines, line); ++number) {
+    try {
+      const tasks::OrderedJson row = tasks::read_python_json(line, "fuzz.jsonl");
+      const bool is_harness = tasks::is_harness_sample(row);
+      score_and_write(is_harness ? harness.read(row, number, "fuzz.jsonl") : plain.read(row, number, 1, "fuzz.jsonl"),
+                      is_harness ? harness.settings() : plain.settings());
+    } catch (const datasets::DataError&) {
+    }
   }
 }
 

@@ -18,6 +18,8 @@ void safetensors_header(Input input);
 void shard_index(Input input);
 void model_config(Input input);  // config.json of every architecture
 void tokenizer_json(Input input);
+// Rows of a task, the harness's or plain ones, a line each; what is read is also scored and written.
+void task_rows(Input input);
 
 struct Target {
   std::string_view name;
