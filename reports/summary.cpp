@@ -70,7 +70,7 @@ std::string arm_description(const nlohmann::json& arm) {
   text += fmt::format(", {} state", storage.at("dtype").get<std::string>());
   if (storage.value("overflow", "infinity") == "saturate") text += " (saturating)";
   if (replay) {
-    text += fmt::format(", {} ring", arm.value("ring_storage", "?"));
+    text += fmt::format(", {} ring of {}", arm.value("ring_storage", "?"), arm.value("ring_form", "?"));
     if (arm.value("route", "output_only") != "output_only") text += ", " + arm["route"].get<std::string>();
     if (arm.value("flush", "summed") != "summed") text += fmt::format(", {} flush", arm["flush"].get<std::string>());
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a fresh clone to the report of the main job: set-up, build, `replayeval run configs/demo.yaml`.
+# From a fresh clone to the reports of the main job: set-up, build, `replayeval run` of both bundled checkpoints.
 # REPLAYEVAL_PRESET: the preset to build (default release: with CUDA kernels where an nvcc is found).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -12,11 +12,14 @@ preset=${REPLAYEVAL_PRESET:-release}
 if [[ -z ${OMP_WAIT_POLICY:-} ]]; then export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-1000}; fi
 
 build_program() { scripts/build.sh "$preset" replayeval >&2; }
-evaluate() { "build/$preset/bin/replayeval" run configs/demo.yaml; }
+evaluate() {
+  local config
+  for config in demo demo-delta-rule; do "build/$preset/bin/replayeval" run "configs/$config.yaml"; done
+}
 
 set_up --preset "$preset"
 shown_stage build build_program
 shown_stage evaluation evaluate
 print_stage_times
 say ""
-say "The report: results/demo/report.md"
+say "The reports: results/demo/report.md and results/demo-delta-rule/report.md"

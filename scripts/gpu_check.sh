@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU: the kernels' own check, every test case named Cuda, every architecture's logits against
-# transformers' (float32 and bfloat16), and the demo's config on the device.
+# transformers' (float32 and bfloat16), and the demos' configs on the device.
 #
 #   scripts/gpu_check.sh [BUILD_DIR]
 #
@@ -68,7 +68,10 @@ parity() {
 
 # shellcheck disable=SC2317
 demo_on_device() {
-  "$build_dir/bin/replayeval" run configs/demo.yaml --device cuda --output "$out/demo" --overwrite
+  local config
+  for config in demo demo-delta-rule; do
+    "$build_dir/bin/replayeval" run "configs/$config.yaml" --device cuda --output "$out/$config" --overwrite
+  done
 }
 
 failed=()

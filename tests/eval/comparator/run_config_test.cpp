@@ -408,6 +408,17 @@ TEST(ShippedConfigs, AreAllValid) {
   EXPECT_GE(found, 1);
 }
 
+TEST(ShippedConfigs, TheSecondDemoHasBothRingForms) {
+  std::ifstream stream("configs/demo-delta-rule.yaml");
+  const std::string text((std::istreambuf_iterator<char>(stream)), {});
+  const RunConfig config = parse_run_config(text, "configs/demo-delta-rule.yaml");
+  const std::vector<Arm> arms = arms_of(config, RingForm::deltas, Dtype::float32);
+  ASSERT_EQ(arms.size(), 7U);
+  EXPECT_TRUE(same_arithmetic(arms[0], arms[1]));
+  EXPECT_EQ(arms[4].ring_form, RingForm::deltas);
+  EXPECT_EQ(arms[5].ring_form, RingForm::inputs);
+}
+
 TEST(ShippedConfigs, TheDemoIsTheOnePromised) {
   std::ifstream stream("configs/demo.yaml");
   const std::string text((std::istreambuf_iterator<char>(stream)), {});
