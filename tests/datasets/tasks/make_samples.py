@@ -17,6 +17,7 @@ import tempfile
 os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"
 os.environ["DISABLE_MULTIPROC"] = "1"
 
+import tokenizers  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
 import yaml  # noqa: E402
@@ -215,14 +216,30 @@ ROLLING = ["A short text.", "word " * 60 + "end", "<s>with bos", "東京タワ�
 PROMPTS = ["Question: 2 + 3 = ?\nAnswer:", "long " * 40, "<s>with bos", "x"]
 
 
+def write_tokenizer(folder):
+    """Byte-level BPE whose files know <s> and </s> and add neither: the bundled tokenizers are sentencepiece's."""
+    bpe = tokenizers.Tokenizer(tokenizers.models.BPE())
+    bpe.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=400, special_tokens=["<s>", "</s>"], show_progress=False,
+                                             initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    bpe.train_from_iterator([json.dumps(rows, ensure_ascii=False) for rows in (CHOICES, CLOZES, TEXTS, SUMS)], trainer)
+    folder.mkdir()
+    bpe.save(str(folder / "tokenizer.json"), pretty=False)
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config) + "\n", encoding="utf-8")
+
+
 def write_requests():
+    write_tokenizer(DATA / "bpe")
     cases = []
-    for name in ("tiny-nemotron-h", "tiny-qwen3-next"):
+    for name in ("tiny-nemotron-h", "tiny-qwen3-next", "bpe"):
+        folder = DATA / name if name == "bpe" else ROOT / "checkpoints" / name
         for files_add_bos in (False, True):
             options = {"add_bos_token": True} if files_add_bos else {}
             for max_length in (16, 4096):
                 def model(add_bos=None):
-                    tokenizer = transformers.AutoTokenizer.from_pretrained(ROOT / "checkpoints" / name, **options)
+                    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **options)
                     return Tokenizing(tokenizer, max_length, add_bos)
 
                 for add_bos in (None, False):
