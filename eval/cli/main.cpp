@@ -1,10 +1,14 @@
 // replayeval: what ReplaySSM decoding costs in quality and buys in speed.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include "build_info.h"
 #include "eval/cli/bench.h"
@@ -20,11 +24,55 @@ namespace {
 constexpr int exit_usage_or_io = 3;    // design: "The commands"
 constexpr int exit_interrupted = 130;  // 128 + SIGINT, as shells have it
 
+// What is wrong: the parser's words, except that it says of a mistaken command no more than that one is required.
+std::string fault_of(const CLI::App& app, const CLI::Error& error) {
+  const std::vector<std::string> words = app.remaining();
+  if (app.get_require_subcommand_min() == 0 || words.empty()) return error.what();
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    commands.push_back(command->get_name());
+  return fmt::format("found '{}', expected a command: {}", words.front(), fmt::join(commands, ", "));
+}
+
 // One line, with the command whose --help says more.
 std::string usage_message(const CLI::App* app, const CLI::Error& error) {
   const auto asked = app->get_subcommands();
-  const std::string command = asked.empty() ? app->get_name() : app->get_name() + " " + asked.front()->get_name();
-  return fmt::format("replayeval: {} (see {} --help)\n", error.what(), command);
+  const CLI::App* meant = asked.empty() ? app : asked.front();
+  const std::string command = asked.empty() ? app->get_name() : app->get_name() + " " + meant->get_name();
+  return fmt::format("replayeval: {} (see {} --help)\n", fault_of(*meant, error), command);
+}
+
+// The last of what was printed may still be in a buffer. Throws std::system_error if it cannot go out.
+void flush_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    throw std::system_error(errno, std::generic_category(), "standard output");
+}
+
+std::string message_of(const std::exception& error) {
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  if (system != nullptr && std::ferror(stdout) != 0)
+    return "standard output: cannot be written: " + system->code().message();
+  return error.what();
+}
+
+// Parses and runs; the exit code.
+int run_program(CLI::App& app, int argc, char** argv) {
+  try {
+    int code = 0;
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {  // --help, too
+      code = app.exit(error) == 0 ? 0 : exit_usage_or_io;
+    }
+    flush_output();
+    return code;
+  } catch (const replayeval::Interrupted& stop) {
+    fmt::print(stderr, "replayeval: {}\n", stop.what());
+    return exit_interrupted;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "replayeval: {}\n", message_of(error));
+    return exit_usage_or_io;
+  }
 }
 
 }  // namespace
@@ -41,16 +89,5 @@ int main(int argc, char** argv) {
   replayeval::add_inspect_command(app);
   replayeval::add_logits_command(app);
   replayeval::add_tokenize_command(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : exit_usage_or_io;
-  } catch (const replayeval::Interrupted& stop) {
-    fmt::print(stderr, "replayeval: {}\n", stop.what());
-    return exit_interrupted;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "replayeval: {}\n", error.what());
-    return exit_usage_or_io;
-  }
-  return 0;
+  return run_program(app, argc, argv);
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "build_info.h"
 #include "eval/comparator/interrupt.h"
 #include "eval/comparator/run.h"
 #include "reports/results_io.h"
@@ -31,6 +32,15 @@ RunRequest request_of(const Options& options) {
   return request;
 }
 
+void say_if_of_another_revision(const RunOutcome& outcome) {
+  const std::string computed_by = outcome.results.tool.value("git", "an unknown revision");
+  if (!outcome.was_complete || computed_by == build_git_revision) return;
+  fmt::print(stderr,
+             "replayeval: warning: {} was computed by {}; this program is {}; to compute again, use --overwrite or "
+             "remove the folder\n",
+             outcome.folder.string(), computed_by, build_git_revision);
+}
+
 void run_command(const Options& options) {
   install_interrupt_handler();
   const RunOutcome outcome = run(request_of(options));
@@ -39,10 +49,12 @@ void run_command(const Options& options) {
   } else {
     fmt::print("{}", reports::summary_table(outcome.results, reports::table_options_for(stdout)));
   }
-  if (options.quiet) return;
-  fmt::print(stderr, "\n{}{}\n  report   {}\n  results  {}\n",
-             outcome.was_complete ? "Already complete: " : "Written to ", outcome.folder.string(),
-             (outcome.folder / "report.md").string(), (outcome.folder / "results.json").string());
+  if (!options.quiet) {
+    fmt::print(stderr, "\n{}{}\n  report   {}\n  results  {}\n",
+               outcome.was_complete ? "Already complete: " : "Written to ", outcome.folder.string(),
+               (outcome.folder / "report.md").string(), (outcome.folder / "results.json").string());
+  }
+  say_if_of_another_revision(outcome);
 }
 
 }  // namespace

@@ -75,16 +75,19 @@ Shard run_shards(const RunContext& context, const WorkloadConfig& workload, data
                  const std::filesystem::path& folder) {
   PerplexityPass pass(context, workload, reader.documents());
   WindowBatches batches(reader, workload.context, batch_of(context, workload));
-  Progress progress(workload.name, reader.count().scored, 0, context.quiet);
+  Progress progress(workload.name, reader.count().scored, context.quiet);
   Shard totals;
   for (std::int64_t index = 0; auto windows = batches.next(); ++index) {
     std::optional<Shard> shard = shard_left(folder, index, context.arms.size(), progress);
-    if (!shard) {
+    if (shard) {
+      progress.skip(static_cast<std::int64_t>(shard->tokens.size()));
+    } else {
+      progress.start();
       if (interrupt_requested()) throw Interrupted("stopped; the same command goes on from here");
       shard = pass.run(*windows);
       save_shard(folder, index, *shard);
+      progress.add(static_cast<std::int64_t>(shard->tokens.size()));
     }
-    progress.add(static_cast<std::int64_t>(shard->tokens.size()));
     add_costs(totals, *shard);
     totals.tokens.append(std::move(shard->tokens));
   }
@@ -128,7 +131,8 @@ void probe(const RunContext& context, const WorkloadConfig& workload, const std:
            reports::Workload& result) {
   const StateErrorConfig& config = *workload.state_error;
   StateProbe states(context.model, context.arms, context.baseline, config.positions, config.depths);
-  Progress progress(workload.name + ", state error", static_cast<std::int64_t>(windows.size()), 0, context.quiet);
+  Progress progress(workload.name + ", state error", static_cast<std::int64_t>(windows.size()), context.quiet);
+  progress.start();
   for (const datasets::Window& window : windows) {
     if (interrupt_requested()) throw Interrupted("stopped; the same command goes on from here");
     std::vector<std::int64_t> ids(window.tokens.begin(), window.tokens.end() - 1);

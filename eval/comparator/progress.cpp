@@ -22,20 +22,29 @@ std::string clock_text(double seconds) {
 
 }  // namespace
 
-Progress::Progress(std::string title, std::int64_t total, std::int64_t already, bool quiet)
+Progress::Progress(std::string title, std::int64_t total, bool quiet)
     : title_(std::move(title)),
       total_(std::max<std::int64_t>(total, 1)),
-      already_(already),
-      done_(already),
       quiet_(quiet),
       terminal_(::isatty(STDERR_FILENO) == 1),
       begin_(Clock::now()),
-      last_draw_(begin_) {
-  draw(false);
-}
+      last_draw_(begin_) {}
 
 Progress::~Progress() {
-  if (!finished_ && terminal_ && !quiet_) fmt::print(stderr, "\n");
+  if (started_ && !finished_ && terminal_ && !quiet_) fmt::print(stderr, "\n");
+}
+
+void Progress::skip(std::int64_t units) {
+  already_ += units;
+  done_ += units;
+}
+
+void Progress::start() {
+  if (started_) return;
+  started_ = true;
+  begin_ = Clock::now();
+  last_draw_ = begin_;
+  draw(false);
 }
 
 void Progress::add(std::int64_t units) {
@@ -47,7 +56,7 @@ void Progress::add(std::int64_t units) {
 }
 
 void Progress::note(const std::string& line) {
-  const bool over_bar = terminal_ && !quiet_;
+  const bool over_bar = started_ && terminal_ && !quiet_;
   fmt::print(stderr, "{}{}\n", over_bar ? "\r\x1b[K" : "", line);
   if (over_bar) draw(false);
 }
@@ -75,7 +84,9 @@ void Progress::draw(bool final) {
     fmt::print(stderr, "\r\x1b[K{} [{}{}] {:3.0f} %  {}{}", title_, std::string(static_cast<std::size_t>(full), '#'),
                std::string(static_cast<std::size_t>(bar_width - full), '.'), 100 * share, tail, final ? "\n" : "");
   } else {
-    fmt::print(stderr, "{}: {:.0f} % {}\n", title_, 100 * share, tail);
+    const bool goes_on = fresh == 0 && already_ > 0 && !final;
+    fmt::print(stderr, "{}: {}{:.0f} %{}{}\n", title_, goes_on ? "goes on at " : "", 100 * share,
+               tail.empty() ? "" : " ", tail);
   }
   std::fflush(stderr);
 }

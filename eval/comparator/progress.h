@@ -9,12 +9,13 @@ namespace replayeval {
 
 class Progress {
  public:
-  // total: units of work (tokens); already: units that an earlier run has done.
-  Progress(std::string title, std::int64_t total, std::int64_t already, bool quiet);
+  Progress(std::string title, std::int64_t total, bool quiet);  // total: units of work, such as tokens
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  void skip(std::int64_t units);  // that an earlier run has done
+  void start();                   // says where work begins; again: nothing
   void add(std::int64_t units);
   // A line of its own that the bar does not overwrite; written in quiet mode, too.
   void note(const std::string& line);
@@ -25,9 +26,9 @@ class Progress {
 
   using Clock = std::chrono::steady_clock;
   std::string title_;
-  std::int64_t total_, already_, done_;
+  std::int64_t total_, already_ = 0, done_ = 0;
   bool quiet_, terminal_;
-  bool finished_ = false;
+  bool started_ = false, finished_ = false;
   Clock::time_point begin_, last_draw_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,27 +20,42 @@ namespace fs = std::filesystem;
 
 constexpr const char* identity_name = "identity.json";
 constexpr const char* lock_name = ".lock";
+constexpr const char* revision_key = "revision";  // in identity.json, beside the identity's own
 // All that a run may have written; --overwrite deletes these and nothing else.
 constexpr const char* own_names[] = {"progress",     "tokens",    "samples",    "figures",
                                      "results.json", "report.md", identity_name};
 
-void create(const fs::path& path) {
+// Whether it was not there before.
+bool create(const fs::path& path) {
   std::error_code error;
-  fs::create_directories(path, error);
+  const bool created = fs::create_directories(path, error);
   if (error) throw ResultFolderError(path.string() + ": the result folder cannot be created: " + error.message());
+  return created;
 }
 
+bool is_the_file(int descriptor, const fs::path& file) {
+  struct stat opened {};
+  struct stat there {};
+  return ::fstat(descriptor, &opened) == 0 && ::stat(file.c_str(), &there) == 0 && opened.st_ino == there.st_ino &&
+         opened.st_dev == there.st_dev;
+}
+
+// A run that leaves nothing removes its lock file while it holds the lock. Who opened the file just before has locked a
+// file without a name, which keeps nobody out, and tries again.
 int lock(const fs::path& path) {
   const fs::path file = path / lock_name;
-  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor < 0) {
-    throw ResultFolderError(path.string() + ": the result folder cannot be written: " + std::strerror(errno));
-  }
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+  while (true) {
+    const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (descriptor < 0) {
+      throw ResultFolderError(path.string() + ": the result folder cannot be written: " + std::strerror(errno));
+    }
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+      ::close(descriptor);
+      throw ResultFolderError(path.string() + ": another run is working in this result folder");
+    }
+    if (is_the_file(descriptor, file)) return descriptor;
     ::close(descriptor);
-    throw ResultFolderError(path.string() + ": another run is working in this result folder");
   }
-  return descriptor;
 }
 
 std::optional<nlohmann::json> read_identity(const fs::path& path) {
@@ -57,6 +73,14 @@ std::optional<nlohmann::json> read_identity(const fs::path& path) {
   }
 }
 
+std::string take_revision(nlohmann::json& identity) {
+  const auto at = identity.find(revision_key);
+  if (at == identity.end() || !at->is_string()) return "an unknown revision";
+  const std::string revision = *at;
+  identity.erase(at);
+  return revision;
+}
+
 // The first place where two identities differ, as a JSON pointer with both values.
 std::string first_difference(const nlohmann::json& found, const nlohmann::json& wanted) {
   const nlohmann::json patch = nlohmann::json::diff(found, wanted);
@@ -69,8 +93,17 @@ std::string first_difference(const nlohmann::json& found, const nlohmann::json& 
   return place + " is " + at(found) + " there and " + at(wanted) + " here";
 }
 
+// Whole shards; a shard's .json is written last.
+bool holds_shards(const fs::path& path) {
+  std::error_code ignored;
+  for (const auto& entry : fs::recursive_directory_iterator(path / "progress", ignored)) {
+    if (entry.path().extension() == ".json") return true;
+  }
+  return false;
+}
+
 // A run that failed before its first shard leaves nothing worth protecting.
-bool holds_work(const fs::path& path) { return fs::exists(path / "results.json") || fs::exists(path / "progress"); }
+bool holds_work(const fs::path& path) { return fs::exists(path / "results.json") || holds_shards(path); }
 
 void refuse_foreign(const fs::path& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
@@ -86,37 +119,73 @@ void remove_own_files(const fs::path& path) {
 
 }  // namespace
 
-ResultFolder ResultFolder::open(const fs::path& path, const nlohmann::json& identity, bool overwrite) {
+ResultFolder ResultFolder::open(const fs::path& path, const nlohmann::json& identity, const std::string& revision,
+                                bool overwrite) {
   if (fs::exists(path) && !fs::is_directory(path)) {
     throw ResultFolderError(path.string() + ": is a file; a result folder was expected");
   }
-  create(path);
-  // A folder of someone else's is left as it is, without a lock of ours. Where there is a lock, a run may be at work.
-  if (!fs::exists(path / lock_name) && !fs::exists(path / identity_name)) refuse_foreign(path);
-  ResultFolder folder(path, lock(path));
   try {
-    if (overwrite) remove_own_files(path);
-    const std::optional<nlohmann::json> found = read_identity(path);
-    if (found && *found != identity && holds_work(path)) {
-      throw ResultFolderError(path.string() + ": holds another run (" + first_difference(*found, identity) +
-                              "); choose another --output or use --overwrite");
-    }
-    if (!found) refuse_foreign(path);
-    if (!found || *found != identity) reports::write_file_atomically(path / identity_name, identity.dump(2) + "\n");
-    create(folder.tokens_folder());
+    ResultFolder folder(path);
+    folder.claim(identity, revision, overwrite);
+    return folder;
   } catch (const fs::filesystem_error& error) {
     throw ResultFolderError(path.string() + ": the result folder cannot be written: " + error.code().message());
   }
-  return folder;
 }
 
-ResultFolder::ResultFolder(fs::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+ResultFolder::ResultFolder(fs::path path) : path_(std::move(path)), created_(create(path_)) {
+  // A folder of someone else's is left as it is, without a lock of ours. Where there is a lock, a run may be at work.
+  if (!fs::exists(path_ / lock_name) && !fs::exists(path_ / identity_name)) refuse_foreign(path_);
+  lock_ = lock(path_);
+}
+
+// Makes the locked folder this run's, or refuses.
+void ResultFolder::claim(const nlohmann::json& identity, const std::string& revision, bool overwrite) {
+  if (!fs::exists(path_ / identity_name)) refuse_foreign(path_);
+  if (overwrite) remove_own_files(path_);
+  std::optional<nlohmann::json> found = read_identity(path_);
+  if (found && holds_work(path_)) {
+    const std::string found_revision = take_revision(*found);
+    if (*found != identity) {
+      throw ResultFolderError(path_.string() + ": holds another run (" + first_difference(*found, identity) +
+                              "); choose another --output, use --overwrite or remove " + path_.string());
+    }
+    if (holds_shards(path_) && found_revision != revision) {
+      throw ResultFolderError(
+          path_.string() + ": holds unfinished work of " + found_revision + ", and this program is " + revision +
+          "; go on with that one or, to compute all again, use --overwrite or remove " + path_.string());
+    }
+  }
+  claimed_ = true;
+  if (!holds_work(path_)) {
+    nlohmann::json stored = identity;
+    stored[revision_key] = revision;
+    reports::write_file_atomically(path_ / identity_name, stored.dump(2) + "\n");
+  }
+  create(tokens_folder());
+}
 
 ResultFolder::ResultFolder(ResultFolder&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+    : path_(std::move(other.path_)),
+      lock_(std::exchange(other.lock_, -1)),
+      created_(other.created_),
+      claimed_(other.claimed_) {}
 
 ResultFolder::~ResultFolder() {
-  if (lock_ >= 0) ::close(lock_);  // the lock file stays: removing it would race with a run that waits to open it
+  if (lock_ < 0) return;
+  if (claimed_) remove_unless_it_holds_work();
+  ::close(lock_);
+}
+
+// Errors are passed over: the run has failed already, and says why.
+void ResultFolder::remove_unless_it_holds_work() noexcept {
+  try {
+    if (holds_work(path_)) return;
+    remove_own_files(path_);
+    fs::remove(path_ / lock_name);
+    if (created_ && fs::is_empty(path_)) fs::remove(path_);
+  } catch (const std::exception&) {
+  }
 }
 
 void ResultFolder::remove_progress() { fs::remove_all(path_ / "progress"); }

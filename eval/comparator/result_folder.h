@@ -1,11 +1,13 @@
 // A run's folder on disk.
 //
-//   identity.json   what the run is: its config with defaults, checkpoint and data hashes; decides resume or refuse
+//   identity.json   what the run is: its config with defaults, checkpoint and data hashes; decides resume or refuse.
+//                   And the program's revision, which unfinished work must not mix
 //   progress/       finished shards of work; removed when the run is complete
 //   tokens/         per-token arrays, one .npy per arm and workload
 //   results.json    written when a workload is complete; report.* are made from it
 //
-// One writer at a time: the folder is locked while a run works in it.
+// One writer at a time: the folder is locked while a run works in it. A run that ends before it has any work to show
+// leaves the folder as it found it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -23,10 +25,12 @@ class ResultFolderError : public std::runtime_error {
 
 class ResultFolder {
  public:
-  // Creates the folder, or opens one that an earlier run with the same identity left. Throws ResultFolderError when it
-  // cannot be written, holds another run's results (unless overwrite), holds files that are no run's, or is in use.
-  // overwrite deletes only what a run wrote.
-  static ResultFolder open(const std::filesystem::path& path, const nlohmann::json& identity, bool overwrite);
+  // Creates the folder, or opens one that an earlier run with the same identity left. `revision`: of the program, as in
+  // results.json. Throws ResultFolderError when it cannot be written, holds another run's results or unfinished work of
+  // another revision (unless overwrite), holds files that are no run's, or is in use. overwrite deletes only what a run
+  // wrote.
+  static ResultFolder open(const std::filesystem::path& path, const nlohmann::json& identity,
+                           const std::string& revision, bool overwrite);
 
   ResultFolder(ResultFolder&& other) noexcept;
   ResultFolder& operator=(ResultFolder&&) = delete;
@@ -40,9 +44,14 @@ class ResultFolder {
   void remove_progress();
 
  private:
-  ResultFolder(std::filesystem::path path, int lock);
+  explicit ResultFolder(std::filesystem::path path);
+  void claim(const nlohmann::json& identity, const std::string& revision, bool overwrite);
+  void remove_unless_it_holds_work() noexcept;
+
   std::filesystem::path path_;
   int lock_ = -1;
+  bool created_ = false;  // by this run
+  bool claimed_ = false;  // this run's to write, and to tidy up
 };
 
 }  // namespace replayeval

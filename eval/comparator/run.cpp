@@ -140,11 +140,13 @@ RunOutcome run(const RunRequest& request) {
   if (config.needs_tokenizer()) tokenizer = datasets::load_tokenizer(checkpoint.folder());
 
   const std::filesystem::path path = request.output.value_or(std::filesystem::path("results") / config.name);
-  ResultFolder folder = ResultFolder::open(path, identity_of(config, checkpoint, tokenizer), request.overwrite);
+  std::unique_ptr<Model> model;  // loaded only if there is work left, and before anything is overwritten
+  if (request.overwrite) model = load_model(checkpoint, options);
+  ResultFolder folder = ResultFolder::open(path, identity_of(config, checkpoint, tokenizer),
+                                           tool_description().at("git"), request.overwrite);
   RunOutcome outcome{{}, path, true};
   if (std::filesystem::exists(folder.results_file())) outcome.results = reports::load_results(folder.results_file());
 
-  std::unique_ptr<Model> model;  // loaded only if there is work left
   for (const WorkloadConfig* workload : workloads) {
     if (holds(outcome.results, workload->name)) continue;
     outcome.was_complete = false;

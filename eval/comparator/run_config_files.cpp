@@ -32,10 +32,10 @@ fs::path root_of(const std::string& path, const fs::path& config_file, const std
   const fs::path beside = config_file.parent_path();
   if (there(beside / wanted)) return beside.empty() ? fs::path(".") : beside;
   if (there(wanted)) return ".";
-  const std::string looked = wanted.is_absolute() ? fmt::format("'{}' is not there", wanted.string())
-                                                  : fmt::format("neither '{}' nor '{}' is there",
-                                                                (beside / wanted).lexically_normal().string(),
-                                                                wanted.lexically_normal().string());
+  const std::string first = (beside / wanted).lexically_normal().string();  // an absolute path stays as it is
+  const std::string second = wanted.lexically_normal().string();
+  const std::string looked = first == second ? fmt::format("'{}' is not there", first)
+                                             : fmt::format("neither '{}' nor '{}' is there", first, second);
   throw ConfigError(fmt::format("{}: key '{}': expected an existing {}; {}", place, key,
                                 want_folder ? "folder" : "file or folder", looked));
 }

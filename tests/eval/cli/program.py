@@ -20,8 +20,8 @@ def program():
 
 
 def call(*arguments, timeout=300, **options):
-    return subprocess.run([program(), *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False,
-                          **options)
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    return subprocess.run([program(), *map(str, arguments)], text=True, timeout=timeout, check=False, **options)
 
 
 # The kernel counts what a process was before it became the program, so that a large parent hides the program's peak.

@@ -278,6 +278,57 @@ class Resuming(RunTest):
         self.assertEqual([w["name"] for w in self.results()["workloads"]], ["text", "more"])
         self.assert_refused(self.run_config(work, "--only", "nothing"), "no workload is named 'nothing'", "text, more")
 
+    def test_results_of_another_revision_are_said_to_be_so(self):
+        self.assertNotIn("was computed by", self.good().stderr)
+        results = self.results()
+        results["tool"]["git"] = "0123456789ab"
+        (self.folder / "out" / "results.json").write_text(json.dumps(results))
+        done = self.good()
+        self.assertIn("was computed by 0123456789ab; this program is", done.stderr)
+        self.assertIn("--overwrite", done.stderr)
+        self.assertNotIn("was computed by", self.good(None, "--overwrite").stderr)
+
+    def test_unfinished_work_of_another_revision_is_refused(self):
+        work = self.copy_of_everything()
+        second = CONFIG.split("workloads:\n")[1].replace("name: text", "name: more")
+        (work / "config.yaml").write_text((CONFIG + second).replace("MODE", "teacher_forced"))
+        self.good(work, "--only", "text")
+        identity = self.folder / "out" / "identity.json"
+        stored = json.loads(identity.read_text())
+        stored["revision"] = "0123456789ab"
+        identity.write_text(json.dumps(stored))
+        before = (self.folder / "out" / "results.json").read_bytes()
+        self.assert_refused(self.run_config(work), "holds unfinished work of 0123456789ab", "--overwrite")
+        self.assertEqual(before, (self.folder / "out" / "results.json").read_bytes())
+        self.good(work, "--overwrite")
+
+    def test_a_resumed_run_says_where_it_goes_on(self):
+        work = self.copy_of_everything()
+        second = CONFIG.split("workloads:\n")[1].replace("name: text", "name: more")
+        (work / "config.yaml").write_text((CONFIG + second).replace("MODE", "teacher_forced"))
+        output = self.folder / "out"
+        command = ("run", work / "config.yaml", "--output", output, "--only", "text")
+        first = program.call(*command)
+        self.assertIn("\ntext: 0 %\n", "\n" + first.stderr)
+        (output / "results.json").unlink()
+        last = max((output / "progress" / "text").glob("*.json"))
+        last.unlink()
+        again = program.call(*command)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertRegex("\n" + again.stderr, r"\ntext: goes on at [1-9][0-9]? %\n")
+        self.assertNotIn("text: 0 %", again.stderr)
+
+    def test_output_that_cannot_be_written(self):
+        self.good()
+        with open("/dev/full", "w") as full:
+            done = program.call("run", self.made / "config.yaml", "--output", self.folder / "out", "--quiet",
+                                stdout=full)
+            self.assertEqual((done.returncode, done.stderr),
+                             (3, "replayeval: standard output: cannot be written: No space left on device\n"))
+            done = program.call("inspect", self.made / "checkpoint", stdout=full)
+            self.assertEqual((done.returncode, done.stderr),
+                             (3, "replayeval: standard output: cannot be written: No space left on device\n"))
+
     def test_json_is_the_results_file(self):
         done = self.good(None, "--json")
         self.assertEqual(json.loads(done.stdout), self.results())
@@ -343,6 +394,34 @@ class BadInput(RunTest):
 
     def test_missing_config(self):
         self.assert_refused(program.call("run", self.folder / "none.yaml"), "none.yaml")
+
+    def test_a_path_is_looked_for_twice_only_in_two_places(self):
+        work = self.spoil_config("checkpoint: checkpoint", "checkpoint: elsewhere")
+        self.assert_refused(program.call("run", "config.yaml", cwd=work), "expected an existing folder; 'elsewhere' is not there")
+
+    def test_what_fails_before_any_work_leaves_no_folder(self):
+        output = self.folder / "out"
+        work = self.spoil_config("flush: sequential", "flush: summed, ring_form: deltas")
+        done = program.call("run", work / "config.yaml", "--output", output)
+        self.assert_refused(done, "ring_form deltas; expected inputs")
+        self.assertFalse(output.exists())
+
+        def nan(_, weights):
+            weights["lm_head.weight"][2, 1] = numpy.nan
+
+        work = self.spoil_checkpoint(nan)
+        self.assert_refused(self.run_config(work), "lm_head.weight")
+        self.assertFalse(output.exists())
+
+    def test_overwrite_keeps_the_old_results_until_the_model_loads(self):
+        self.good()
+        before = (self.folder / "out" / "results.json").read_bytes()
+
+        def nan(_, weights):
+            weights["lm_head.weight"][2, 1] = numpy.nan
+
+        self.assert_refused(self.run_config(self.spoil_checkpoint(nan), "--overwrite"), "lm_head.weight")
+        self.assertEqual(before, (self.folder / "out" / "results.json").read_bytes())
 
     def test_text_that_is_empty_or_not_utf8(self):
         for content, fragments in ((b"", ("d1.txt", "empty")), (b"good \xff bad", ("d1.txt", "5", "UTF-8"))):
@@ -432,7 +511,9 @@ class BadInput(RunTest):
     def test_usage(self):
         for arguments, fragments in (
             (["run"], ("config", "replayeval run --help")),
-            (["walk"], ("replayeval --help",)),
+            (["walk"], ("found 'walk', expected a command: run, report", "replayeval --help")),
+            (["bench", "walk"], ("found 'walk', expected a command: model", "replayeval bench --help")),
+            (["bench"], ("replayeval bench --help",)),
             (["run", "a.yaml", "--device", "tpu"], ("--device", "tpu", "{cpu,cuda}")),
             ([], ("replayeval --help",)),
         ):

@@ -14,9 +14,22 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-std::string refusal(const std::filesystem::path& path, const json& identity, bool overwrite = false) {
+ResultFolder opened(const std::filesystem::path& path, const json& identity, bool overwrite = false,
+                    const std::string& revision = "abc") {
+  return ResultFolder::open(path, identity, revision, overwrite);
+}
+
+// A shard as far as the folder knows one.
+void leave_shard(const ResultFolder& folder) {
+  std::filesystem::create_directories(folder.shard_folder("text"));
+  std::ofstream(folder.shard_folder("text") / "000000.npy") << "x";
+  std::ofstream(folder.shard_folder("text") / "000000.json") << "{}";
+}
+
+std::string refusal(const std::filesystem::path& path, const json& identity, bool overwrite = false,
+                    const std::string& revision = "abc") {
   try {
-    ResultFolder::open(path, identity, overwrite);
+    ResultFolder::open(path, identity, revision, overwrite);
   } catch (const ResultFolderError& error) {
     return error.what();
   }
@@ -26,19 +39,70 @@ std::string refusal(const std::filesystem::path& path, const json& identity, boo
 TEST(ResultFolder, SameIdentityResumesAndKeepsWhatIsThere) {
   const TemporaryFolder temporary;
   const auto path = temporary.path() / "new" / "folder";
-  { ResultFolder::open(path, {{"a", 1}}, false); }
-  std::ofstream(path / "tokens" / "kept.npy") << "x";
-  { ResultFolder::open(path, {{"a", 1}}, false); }
+  {
+    const ResultFolder folder = opened(path, {{"a", 1}});
+    leave_shard(folder);
+    std::ofstream(path / "tokens" / "kept.npy") << "x";
+  }
+  { opened(path, {{"a", 1}}); }
   EXPECT_TRUE(std::filesystem::exists(path / "tokens" / "kept.npy"));
+}
+
+TEST(ResultFolder, ARunWithoutWorkLeavesNothing) {
+  const TemporaryFolder temporary;
+  const auto path = temporary.path() / "run";
+  { opened(path, {{"a", 1}}); }
+  EXPECT_FALSE(std::filesystem::exists(path));
+  {
+    const ResultFolder folder = opened(path, {{"a", 1}});
+    leave_shard(folder);
+    std::filesystem::remove(folder.shard_folder("text") / "000000.json");  // stopped while it wrote
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+  std::filesystem::create_directory(path);
+  { opened(path, {{"a", 1}}); }
+  EXPECT_TRUE(std::filesystem::is_empty(path)) << "a folder that was there stays";
+}
+
+TEST(ResultFolder, WhatARefusedRunFindsStays) {
+  const TemporaryFolder temporary;
+  std::filesystem::create_directory(temporary.path() / "tokens");
+  std::ofstream(temporary.path() / "tokens" / "mine.txt") << "mine";
+  std::ofstream(temporary.path() / ".lock") << "";
+  EXPECT_THAT(refusal(temporary.path(), {{"a", 1}}), HasSubstr("holds files that no run wrote"));
+  EXPECT_TRUE(std::filesystem::exists(temporary.path() / "tokens" / "mine.txt"));
+}
+
+TEST(ResultFolder, UnfinishedWorkOfAnotherRevisionIsRefused) {
+  const TemporaryFolder temporary;
+  const auto path = temporary.path() / "run";
+  leave_shard(opened(path, {{"a", 1}}, false, "abc"));
+  EXPECT_EQ(refusal(path, {{"a", 1}}, false, "abc"), "");
+  const std::string message = refusal(path, {{"a", 1}}, false, "def");
+  EXPECT_THAT(message, HasSubstr("holds unfinished work of abc, and this program is def"));
+  EXPECT_THAT(message, HasSubstr("--overwrite"));
+  EXPECT_EQ(refusal(path, {{"a", 1}}, false, "abc"), "") << "the refused one has not made it its own";
+  EXPECT_EQ(refusal(path, {{"a", 1}}, true, "def"), "");
+}
+
+TEST(ResultFolder, CompleteResultsOfAnotherRevisionAreOpened) {
+  const TemporaryFolder temporary;
+  const auto path = temporary.path() / "run";
+  {
+    ResultFolder folder = opened(path, {{"a", 1}}, false, "abc");
+    leave_shard(folder);
+    std::ofstream(folder.results_file()) << "{}";
+    folder.remove_progress();
+  }
+  EXPECT_EQ(refusal(path, {{"a", 1}}, false, "def"), "");
+  EXPECT_TRUE(std::filesystem::exists(path / "results.json"));
 }
 
 TEST(ResultFolder, AnotherIdentityIsRefusedWithTheDifferenceNamed) {
   const TemporaryFolder temporary;
   const auto path = temporary.path() / "run";
-  { ResultFolder::open(path, {{"config", {{"context", 1024}}}}, false); }
-  EXPECT_EQ(refusal(path, {{"config", {{"context", 512}}}}), "");  // no work is there yet
-  EXPECT_EQ(refusal(path, {{"config", {{"context", 1024}}}}), "");
-  std::ofstream(path / "results.json") << "{}";
+  EXPECT_EQ(refusal(path, {{"config", {{"context", 512}}}}), "");
+  leave_shard(opened(path, {{"config", {{"context", 1024}}}}));
   const std::string message = refusal(path, {{"config", {{"context", 2048}}}});
   EXPECT_THAT(message, HasSubstr("/config/context is 1024 there and 2048 here"));
   EXPECT_THAT(message, HasSubstr("--overwrite"));
@@ -48,12 +112,16 @@ TEST(ResultFolder, AnotherIdentityIsRefusedWithTheDifferenceNamed) {
 TEST(ResultFolder, OverwriteRemovesOnlyWhatARunWrote) {
   const TemporaryFolder temporary;
   const auto path = temporary.path() / "run";
-  { ResultFolder::open(path, {{"a", 1}}, false); }
-  std::ofstream(path / "results.json") << "{}";
-  std::ofstream(path / "tokens" / "old.npy") << "x";
-  { ResultFolder::open(path, {{"a", 2}}, true); }
+  {
+    const ResultFolder folder = opened(path, {{"a", 1}});
+    std::ofstream(folder.results_file()) << "{}";
+    std::ofstream(path / "tokens" / "old.npy") << "x";
+    std::ofstream(path / "thesis.tex") << "mine";
+  }
+  leave_shard(opened(path, {{"a", 2}}, true));
   EXPECT_FALSE(std::filesystem::exists(path / "results.json"));
   EXPECT_FALSE(std::filesystem::exists(path / "tokens" / "old.npy"));
+  EXPECT_TRUE(std::filesystem::exists(path / "thesis.tex"));
   EXPECT_EQ(refusal(path, {{"a", 2}}), "");  // the folder is the new run's now
 }
 
@@ -75,7 +143,7 @@ TEST(ResultFolder, AFileInItsPlaceIsRefused) {
 
 TEST(ResultFolder, TwoRunsDoNotShareAFolder) {
   const TemporaryFolder temporary;
-  std::optional<ResultFolder> first(ResultFolder::open(temporary.path() / "run", {{"a", 1}}, false));
+  std::optional<ResultFolder> first(opened(temporary.path() / "run", {{"a", 1}}));
   EXPECT_THAT(refusal(temporary.path() / "run", {{"a", 1}}), HasSubstr("another run is working"));
   first.reset();
   EXPECT_EQ(refusal(temporary.path() / "run", {{"a", 1}}), "");
@@ -84,12 +152,12 @@ TEST(ResultFolder, TwoRunsDoNotShareAFolder) {
 TEST(ResultFolder, ADamagedIdentityIsNamed) {
   const TemporaryFolder temporary;
   const auto path = temporary.path() / "run";
-  { ResultFolder::open(path, {{"a", 1}}, false); }
+  leave_shard(opened(path, {{"a", 1}}));
   std::ofstream(path / "identity.json") << "{\"a\":";
   EXPECT_THAT(refusal(path, {{"a", 1}}), HasSubstr("identity.json: not valid JSON"));
   EXPECT_EQ(refusal(path, {{"a", 1}}, true), "");
   std::filesystem::remove(path / "identity.json");
-  std::filesystem::create_directory(path / "identity.json");
+  std::filesystem::create_directories(path / "identity.json");
   EXPECT_THAT(refusal(path, {{"a", 1}}), HasSubstr("identity.json: is a folder, expected a JSON file"));
   EXPECT_EQ(refusal(path, {{"a", 1}}, true), "");
 }
