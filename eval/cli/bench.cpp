@@ -14,6 +14,7 @@
 #include "eval/comparator/model_bench.h"
 #include "eval/comparator/prepared_run.h"
 #include "eval/model/architecture.h"
+#include "reports/numbers.h"
 
 namespace replayeval {
 namespace {
@@ -32,19 +33,16 @@ double speedup(const std::vector<DecodeSpeed>& rows, const DecodeSpeed& row, con
 
 std::string milliseconds(double seconds) { return fmt::format("{:.3f}", seconds * 1e3); }
 
-std::string gibibytes(std::int64_t bytes) {
-  return fmt::format("{:.2f}", static_cast<double>(bytes) / static_cast<double>(std::int64_t{1} << 30));
-}
-
 void print_table(const std::vector<DecodeSpeed>& rows, const std::string& baseline) {
   fmt::print("{:>6}  {:<24}{:>10}  {:<20}{:>12}{:>12}{:>9}{:>13}{:>12}\n", "batch", "arm", "ms a step", "[min, max]",
-             "tokens/s", "of baseline", "mixers", "state, GiB", "peak, GiB");
+             "tokens/s", "of baseline", "mixers", "state", "peak");
   for (const DecodeSpeed& row : rows)
     fmt::print("{:>6}  {:<24}{:>10}  {:<20}{:>12.0f}{:>11.3f}×{:>8.1f}%{:>13}{:>12}\n", row.batch, row.arm,
                milliseconds(row.step_seconds.median),
                fmt::format("[{}, {}]", milliseconds(row.step_seconds.low), milliseconds(row.step_seconds.high)),
-               row.tokens_per_second, speedup(rows, row, baseline), 100.0 * row.mixer_share, gibibytes(row.cache_bytes),
-               gibibytes(row.device_bytes));
+               row.tokens_per_second, speedup(rows, row, baseline), 100.0 * row.mixer_share,
+               reports::bytes_text(static_cast<double>(row.cache_bytes)),
+               row.device_bytes == 0 ? "–" : reports::bytes_text(static_cast<double>(row.device_bytes)));
 }
 
 nlohmann::json describe(const DecodeSpeed& row) {

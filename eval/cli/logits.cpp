@@ -70,7 +70,8 @@ void add_arm_options(CLI::App& command, Arguments& arguments) {
                                  {{"infinity", Overflow::infinity}, {"saturate", Overflow::saturate}},
                                  "Magnitudes beyond the state storage become (default infinity)");
   const std::vector<CLI::Option*> replay_only = {
-      command.add_option("--buffer-len", arm.replay.buffer_len, "Ring length L, 1 to 64 (default 16)"),
+      command.add_option("--buffer-len", arm.replay.buffer_len, "Ring length L, 1 to 64 (default 16)")
+          ->check(CLI::Range(1, 64)),
       add_choice<std::optional<Dtype>, Dtype>(command, "--ring-dtype", arguments.ring_dtype,
                                               {{"float32", Dtype::float32}, {"bfloat16", Dtype::bfloat16}},
                                               "Ring storage (default the compute dtype)"),
@@ -171,9 +172,9 @@ void add_logits_command(CLI::App& app) {
   command->add_option("--out", arguments->outs, "The .npy file to write: float32 [tokens, vocab]; one each checkpoint")
       ->required()
       ->allow_extra_args(false);
-  add_choice<Mode, Mode>(*command, "--mode", arguments->mode,
-                         {{"teacher_forced", Mode::teacher_forced}, {"stepwise", Mode::stepwise}},
-                         "One block or token by token (default teacher_forced)");
+  add_choice<Mode, Mode>(
+      *command, "--mode", arguments->mode, {{"teacher_forced", Mode::teacher_forced}, {"stepwise", Mode::stepwise}},
+      "One block, or token by token, which is equal up to the rounding of dense layers (default teacher_forced)");
   add_choice<DeviceKind, DeviceKind>(*command, "--device", arguments->device,
                                      {{"cpu", DeviceKind::cpu}, {"cuda", DeviceKind::cuda}},
                                      "Where to run (default cpu)");

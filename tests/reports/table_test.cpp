@@ -78,6 +78,26 @@ TEST(SummaryTable, WorstLayerAndSpeed) {
   EXPECT_THAT(row, HasSubstr("5.00 s"));
 }
 
+TEST(SummaryTable, SaysThatItsSpeedIsNoDecodeSpeed) {
+  const std::string table = summary_table(sample_results(), {.width = 200});
+  EXPECT_THAT(table, HasSubstr("and the speed of this evaluation"));
+  EXPECT_THAT(table, HasSubstr("(decode speed: `replayeval bench model`)"));
+}
+
+TEST(SummaryTable, ShowsOnlyTheStateErrorsThatWereMeasured) {
+  Results results = sample_results();
+  std::erase_if(results.workloads[0].state_errors, [](const StateError& error) { return error.depth == "gold"; });
+  std::string table = summary_table(results, {});
+  EXPECT_THAT(table, Not(HasSubstr("vs gold")));
+  EXPECT_THAT(line_with(table, "propagated"), HasSubstr("local"));
+  results.workloads[0].state_errors.clear();
+  table = summary_table(results, {});
+  for (const char* word : {"State error", "vs gold", "propagated", "local", "–"})
+    EXPECT_THAT(table, Not(HasSubstr(word)));
+  EXPECT_THAT(table, HasSubstr("The speed of this evaluation"));
+  EXPECT_THAT(line_with(table, "1.50×"), HasSubstr("2,400"));
+}
+
 TEST(SummaryTable, SpeedIsRoundedNotCut) {
   Results results = sample_results();
   results.workloads[0].arms["exact_float32"].tokens_per_second = 1234.7;

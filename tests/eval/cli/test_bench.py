@@ -85,6 +85,7 @@ class Bench(unittest.TestCase):
         for row in rows:
             if row[1] == "exact":
                 self.assertIn("1.000×", row)
+            self.assertRegex(" ".join(row), r"% [1-9][0-9.]* [KM]iB –$")  # units that show it; no peak on the CPU
         self.assertIn("batch 3, eight:", done.stderr)
 
     def test_refusals(self):

@@ -61,8 +61,8 @@ class LogitsTest(unittest.TestCase):
         for more, fragments in (
             (["--executor", "exact", "--buffer-len", "4"], ("--buffer-len", "--executor replay")),
             (["--executor", "exact", "--flush", "sequential"], ("--flush", "--executor replay")),
-            (["--executor", "replay", "--buffer-len", "0"], ("buffer_len 0", "1 to 64")),
-            (["--executor", "replay", "--buffer-len", "65"], ("buffer_len 65", "1 to 64")),
+            (["--executor", "replay", "--buffer-len", "0"], ("--buffer-len", "0", "1", "64")),
+            (["--executor", "replay", "--buffer-len", "65"], ("--buffer-len", "65", "1", "64")),
             (["--executor", "replay", "--buffer-len", "1.5"], ("--buffer-len", "1.5")),
             (["--executor", "replay", "--ring-dtype", "float16"], ("--ring-dtype", "{bfloat16,float32}")),
             (["--executor", "replay", "--ring-form", "deltas", "--flush", "sequential"], ("deltas", "summed")),

@@ -101,6 +101,24 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(names, ["prose", "poetry"])
         self.assertIn("## poetry", (merged / "report.md").read_text())
 
+    def test_parts_of_a_renamed_config_are_merged(self):
+        first = self.result("first")
+
+        def rename(results):
+            results["config"]["name"] = "renamed"
+            results["workloads"][0]["name"] = "poetry"
+
+        done = program.call("report", first, self.result("second", rename), "--output", self.path / "merged")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_output_that_cannot_be_written(self):
+        for more in ((), ("--json",)):
+            with open("/dev/full", "w") as full:
+                done = program.call("report", self.result("r" + "".join(more)), *more, stdout=full)
+            self.assertEqual(done.returncode, 3)
+            self.assertEqual(done.stderr.splitlines()[-1],
+                             "replayeval: standard output: cannot be written: No space left on device")
+
     def test_what_cannot_be_merged(self):
         first = self.result("first")
         second = self.result("second", lambda results: results["workloads"][0].update(name="poetry"))
