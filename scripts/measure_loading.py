@@ -5,13 +5,15 @@ files into nothing.
     measure_loading.py CHECKPOINT [--device cpu|cuda] [--rounds 3] [--program build/release/bin/replayeval]
 
 The files are taken out of the page cache before each reading (posix_fadvise, which needs no rights and works on disks;
-files in memory, as on tmpfs, stay). The time is that of load_model alone, as `replayeval bench model` reports it.
+files in memory, as on tmpfs, stay). The time is that of load_model alone, as `replayeval bench model` reports it; beside it
+stand the processor seconds of all threads since the program's start, which other programs on the machine do not stretch.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -41,12 +43,22 @@ def cat_seconds(files):
     return time.monotonic() - start
 
 
+def processor_seconds(process):
+    fields = pathlib.Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # in the program and in the kernel for it
+
+
 def load_seconds(program, config):
-    done = subprocess.run([program, "bench", "model", str(config), "--batch=1", "--rounds=1", "--json"],
-                          capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(done.stderr.strip())
-    return json.loads(done.stdout)["load_seconds"]
+    """(seconds of load_model, processor seconds until it was done); what follows the load is not waited for."""
+    with subprocess.Popen([program, "bench", "model", str(config), "--batch=1", "--rounds=1"], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True) as running:
+        line = running.stderr.readline()
+        found = re.search(r" parameters in ([0-9.]+) s$", line.rstrip())
+        if found is None:
+            sys.exit((line + running.stderr.read()).strip())
+        processor = processor_seconds(running.pid)
+        running.terminate()
+    return float(found[1]), processor
 
 
 def main():
@@ -62,6 +74,7 @@ def main():
     gibibytes = sum(file.stat().st_size for file in files) / 2**30
 
     seconds = {"cat, cold": [], "load, cold": [], "load, cached": []}
+    processor = []
     with tempfile.TemporaryDirectory() as scratch:
         config = pathlib.Path(scratch) / "loading.yaml"
         config.write_text(CONFIG.format(folder=json.dumps(str(arguments.checkpoint.resolve())), device=arguments.device),
@@ -70,12 +83,15 @@ def main():
             forget(files)
             seconds["cat, cold"].append(cat_seconds(files))
             forget(files)
-            seconds["load, cold"].append(load_seconds(arguments.program, config))
-            seconds["load, cached"].append(load_seconds(arguments.program, config))
+            for name in ("load, cold", "load, cached"):
+                wall, busy = load_seconds(arguments.program, config)
+                seconds[name].append(wall)
+                processor.append(busy)
     print(f"{gibibytes:.2f} GiB in {len(files)} files, {arguments.device}, {arguments.rounds} rounds")
     for name, values in seconds.items():
         median = statistics.median(values)
         print(f"{name:13} {median:6.2f} s [{min(values):.2f}, {max(values):.2f}]  {gibibytes / median:5.2f} GiB/s")
+    print(f"processor seconds of a load, the program's start included: {statistics.median(processor):.2f}")
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ void bench(const Arguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   const std::unique_ptr<Model> model = load_model(run.checkpoint, run.options);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  fmt::print(stderr, "{}: {} parameters in {:.1f} s\n", model->model_type(), model->parameter_count(), seconds);
+  fmt::print(stderr, "{}: {} parameters in {:.2f} s\n", model->model_type(), model->parameter_count(), seconds);
   const std::vector<DecodeSpeed> rows = bench_model(*model, run.arms, arguments.options, [](const DecodeSpeed& row) {
     fmt::print(stderr, "  batch {}, {}: {} ms a step\n", row.batch, row.arm, milliseconds(row.step_seconds.median));
   });

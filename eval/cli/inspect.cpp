@@ -137,8 +137,8 @@ void print_memory(const ordered_json& memory, const std::string& context) {
   row(fmt::format("ring, L = {}", length).c_str(),
       {{"float32", memory["ring"]["float32"][length]}, {"bfloat16", memory["ring"]["bfloat16"][length]}});
   row("convolution", memory["conv_state"]);
-  row("KV, a token", memory["kv_per_token"]);
-  row(fmt::format("KV, {}", context).c_str(), memory["kv"]);
+  row("KV per token", memory["kv_per_token"]);
+  row(fmt::format("KV, {} tokens", context).c_str(), memory["kv"]);
 }
 
 void print_pairs() {
