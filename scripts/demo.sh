@@ -14,7 +14,7 @@ if [[ -z ${OMP_WAIT_POLICY:-} ]]; then export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-1
 build_program() { scripts/build.sh "$preset" replayeval >&2; }
 evaluate() {
   local config
-  for config in demo demo-delta-rule; do "build/$preset/bin/replayeval" run "configs/$config.yaml"; done
+  for config in demo demo-delta-rule; do "build/$preset/bin/replayeval" run "configs/$config.yaml" || return; done
 }
 
 set_up --preset "$preset"
