@@ -30,8 +30,10 @@ ArmCaches make_arm_caches(const Arm& arm, const std::vector<std::shared_ptr<cons
   }
   for (const KeyValueShape& layer : attention) {
     const auto options = at::TensorOptions().device(layer.device).dtype(compute_dtype);
-    caches.attention.push_back({at::empty({slots, layer.kv_heads, capacity, layer.key_dim}, options),
-                                at::empty({slots, layer.kv_heads, capacity, layer.value_dim}, options)});
+    // Zeros: rows that stand behind the longest one read keys and values that nobody has written. Their weight is 0,
+    // and 0 times what uninitialised memory may hold, NaN, is NaN.
+    caches.attention.push_back({at::zeros({slots, layer.kv_heads, capacity, layer.key_dim}, options),
+                                at::zeros({slots, layer.kv_heads, capacity, layer.value_dim}, options)});
   }
   return caches;
 }

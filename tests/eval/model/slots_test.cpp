@@ -144,6 +144,22 @@ TEST_P(SlotsTest, APrefilledPromptIsStoredInEveryArmsType) {
   EXPECT_FALSE(at::equal(found[2], decoded[2]));      // the state was rounded once, not at every token
 }
 
+// Memory that nobody wrote is full of NaN while this is in scope.
+class NotANumberWhereUninitialised {
+ public:
+  NotANumberWhereUninitialised() { at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true); }
+  ~NotANumberWhereUninitialised() { at::globalContext().setDeterministicAlgorithms(false, false); }
+};
+
+TEST_P(SlotsTest, RowsReadNothingThatNobodyWrote) {
+  const NotANumberWhereUninitialised poison;
+  ASSERT_TRUE(at::isnan(at::empty({64})).all().item<bool>());
+  const auto own = cache(3, 32);
+  decode(*own, random_ids(1, 20), {1});
+  EXPECT_TRUE(at::isfinite(decode(*own, random_ids(3, 6), {})).all().item<bool>());
+  EXPECT_TRUE(at::isfinite(decode(*own, random_ids(3, 2), {}, Mode::stepwise)).all().item<bool>());
+}
+
 TEST_P(SlotsTest, RefusesWhatCannotBe) {
   const auto own = cache(2, 8);
   const auto refuses = [&](const at::Tensor& ids, const Slots& slots, const std::vector<std::string>& parts) {
