@@ -1,0 +1,194 @@
+#include "eval/comparator/tasks/continuation_scorer.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace replayeval {
+namespace {
+
+constexpr std::int64_t logits_bytes = std::int64_t{96} << 20;  // of all arms, at once
+
+std::int64_t inputs_of(const Continuation& request) { return static_cast<std::int64_t>(request.tokens.size()) - 1; }
+
+void check(std::span<const Continuation> requests, std::int64_t max_positions) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const Continuation& request = requests[i];
+    const std::int64_t inputs = inputs_of(request);
+    const auto refuse = [&](const std::string& what) {
+      throw std::invalid_argument("request " + std::to_string(i) + ": " + what);
+    };
+    if (inputs < 1) refuse(std::to_string(inputs + 1) + " tokens; expected a context and a continuation");
+    if (request.scored < 1 || request.scored > inputs)
+      refuse(std::to_string(request.scored) + " tokens to score of " + std::to_string(inputs + 1) +
+             "; expected at least 1 and all but the first at most");
+    if (inputs > max_positions)
+      refuse(std::to_string(inputs) + " tokens; expected at most the model's " + std::to_string(max_positions) +
+             " positions");
+  }
+}
+
+// The distinct requests, longest first, so that a batch pads little.
+std::vector<const Continuation*> distinct(std::span<const Continuation> requests) {
+  std::vector<const Continuation*> order;
+  for (const Continuation& request : requests) order.push_back(&request);
+  std::stable_sort(order.begin(), order.end(), [](const Continuation* a, const Continuation* b) {
+    if (a->tokens.size() != b->tokens.size()) return a->tokens.size() > b->tokens.size();
+    return std::tie(a->tokens, a->scored) < std::tie(b->tokens, b->scored);
+  });
+  const auto same = [](const Continuation* a, const Continuation* b) {
+    return a->scored == b->scored && a->tokens == b->tokens;
+  };
+  order.erase(std::unique(order.begin(), order.end(), same), order.end());
+  return order;
+}
+
+// Tokens begins[row] … begins[row] + tokens of every sequence; zeros behind its end.
+at::Tensor block_of(const std::vector<const Continuation*>& batch, const std::vector<std::int64_t>& begins,
+                    std::int64_t tokens) {
+  std::vector<std::int64_t> ids;
+  for (std::size_t row = 0; row < batch.size(); ++row)
+    for (std::int64_t t = begins[row]; t < begins[row] + tokens; ++t)
+      ids.push_back(t < inputs_of(*batch[row]) ? batch[row]->tokens[static_cast<std::size_t>(t)] : 0);
+  return at::tensor(ids, at::kLong).view({static_cast<std::int64_t>(batch.size()), tokens});
+}
+
+}  // namespace
+
+ContinuationScorer::ContinuationScorer(const Model& model, std::vector<Arm> arms, ScorerOptions options)
+    : model_(model), arms_(std::move(arms)), options_(options) {
+  if (options_.block < 1 || options_.batch_tokens < 1)
+    throw std::invalid_argument("continuation scorer: a block or batch below 1; expected at least one token");
+}
+
+std::vector<std::vector<ContinuationScore>> ContinuationScorer::run(std::span<const Continuation> requests,
+                                                                    const std::function<void(std::int64_t)>& progress,
+                                                                    KernelClock* clock) {
+  check(requests, model_.max_positions());
+  const std::vector<const Continuation*> order = distinct(requests);
+  std::map<std::pair<std::vector<std::int32_t>, std::int64_t>, std::vector<ContinuationScore>> known;
+  std::size_t begin = 0;
+  while (begin < order.size()) {
+    const std::int64_t rows = std::max<std::int64_t>(1, options_.batch_tokens / inputs_of(*order[begin]));
+    const std::size_t end = std::min(order.size(), begin + static_cast<std::size_t>(rows));
+    const std::vector<const Continuation*> batch(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                                                 order.begin() + static_cast<std::ptrdiff_t>(end));
+    std::vector<std::vector<ContinuationScore>> scores = run_batch(batch, clock);
+    for (std::size_t row = 0; row < batch.size(); ++row)
+      known[{batch[row]->tokens, batch[row]->scored}] = std::move(scores[row]);
+    progress(static_cast<std::int64_t>(batch.size()));
+    begin = end;
+  }
+  std::vector<std::vector<ContinuationScore>> all;
+  for (const Continuation& request : requests) all.push_back(known.at({request.tokens, request.scored}));
+  return all;
+}
+
+// Every context but its last token, sequence by sequence, into the arms' caches.
+void ContinuationScorer::prefill(const std::vector<const Continuation*>& batch, DecodeCache& cache,
+                                 KernelClock* clock) const {
+  const auto prompts = model_.make_cache({prefill_arm()}, 1, cache.capacity());
+  for (std::size_t row = 0; row < batch.size(); ++row) {
+    const std::int64_t tokens = inputs_of(*batch[row]) - batch[row]->scored;
+    prompts->reset();
+    for (std::int64_t begin = 0; begin < tokens; begin += options_.block)
+      model_.forward(block_of({batch[row]}, {begin}, std::min(options_.block, tokens - begin)), *prompts,
+                     Mode::teacher_forced, clock);
+    if (tokens > 0) cache.store_prefilled(static_cast<std::int64_t>(row), *prompts, 0);
+  }
+}
+
+std::vector<std::vector<ContinuationScore>> ContinuationScorer::run_batch(const std::vector<const Continuation*>& batch,
+                                                                          KernelClock* clock) {
+  const auto rows = static_cast<std::int64_t>(batch.size());
+  std::int64_t left = inputs_of(*batch.front());  // the longest
+  std::int64_t longest_scored = 0;
+  for (const Continuation* request : batch) longest_scored = std::max(longest_scored, request->scored);
+  // With prompts computed apart, rows begin at their own ends and are padded to the longest continuation.
+  const auto cache = model_.make_cache(arms_, rows, left + (options_.prefill ? longest_scored : 0));
+  std::vector<std::int64_t> begins(batch.size(), 0);
+  if (options_.prefill) {
+    prefill(batch, *cache, clock);
+    left = 0;
+    for (std::size_t row = 0; row < batch.size(); ++row) {
+      begins[row] = cache->position(static_cast<std::int64_t>(row));
+      left = std::max(left, inputs_of(*batch[row]) - begins[row]);
+    }
+  }
+  std::vector<std::vector<ContinuationScore>> scores(batch.size(), std::vector<ContinuationScore>(arms_.size()));
+  for (auto& row : scores)
+    for (ContinuationScore& score : row) score.greedy = true;
+  const std::vector<std::int64_t> first(begins);
+  while (left > 0) {
+    const std::int64_t tokens = std::min(options_.block, left);
+    const at::Tensor hidden = model_.forward(block_of(batch, begins, tokens), *cache, options_.mode, clock);
+    score_block(batch, hidden, begins, scores, clock);
+    for (std::int64_t& begin : begins) begin += tokens;
+    left -= tokens;
+  }
+  add_costs(batch, first, *cache);
+  return scores;
+}
+
+void ContinuationScorer::add_costs(const std::vector<const Continuation*>& batch,
+                                   const std::vector<std::int64_t>& begins, const DecodeCache& cache) {
+  for (std::size_t row = 0; row < batch.size(); ++row) costs_.decoded_tokens += inputs_of(*batch[row]) - begins[row];
+  costs_.storage_counts.resize(arms_.size());
+  for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
+    const std::vector<StorageCounts> counts = cache.storage_counts(arm);
+    costs_.storage_counts[arm].resize(counts.size());
+    for (std::size_t mixer = 0; mixer < counts.size(); ++mixer) {
+      costs_.storage_counts[arm][mixer].saturated += counts[mixer].saturated;
+      costs_.storage_counts[arm][mixer].subnormal += counts[mixer].subnormal;
+      costs_.storage_counts[arm][mixer].non_finite += counts[mixer].non_finite;
+    }
+  }
+}
+
+// hidden: [arms, rows, tokens, hidden], of the tokens from begins[row] on.
+void ContinuationScorer::score_block(const std::vector<const Continuation*>& batch, const at::Tensor& hidden,
+                                     const std::vector<std::int64_t>& begins,
+                                     std::vector<std::vector<ContinuationScore>>& scores, KernelClock* clock) const {
+  const std::int64_t tokens = hidden.size(2);
+  std::vector<std::int64_t> places, targets, owners;
+  for (std::size_t row = 0; row < batch.size(); ++row) {
+    const std::int64_t inputs = inputs_of(*batch[row]), first = inputs - batch[row]->scored;
+    for (std::int64_t t = std::max(first, begins[row]); t < std::min(inputs, begins[row] + tokens); ++t) {
+      places.push_back(static_cast<std::int64_t>(row) * tokens + t - begins[row]);
+      targets.push_back(batch[row]->tokens[static_cast<std::size_t>(t) + 1]);
+      owners.push_back(static_cast<std::int64_t>(row));
+    }
+  }
+  const auto count = static_cast<std::int64_t>(places.size());
+  const std::int64_t row_bytes = static_cast<std::int64_t>(arms_.size() * sizeof(float)) * model_.vocab_size();
+  const std::int64_t chunk = std::max<std::int64_t>(1, logits_bytes / row_bytes);
+  const at::Tensor flat = hidden.flatten(1, 2);
+  for (std::int64_t begin = 0; begin < count; begin += chunk) {
+    const std::int64_t n = std::min(chunk, count - begin);
+    const KernelClock::Scope scope(clock, "", "head");
+    const at::Tensor at_rows = at::from_blob(places.data() + begin, {n}, at::kLong).to(hidden.device());
+    const at::Tensor wanted = at::from_blob(targets.data() + begin, {n}, at::kLong).to(hidden.device());
+    const at::Tensor logits = model_.logits(flat.index_select(1, at_rows));
+    if (!at::isfinite(logits).all().item<bool>())
+      throw std::runtime_error("logits are not finite; expected finite numbers");
+    for (std::int64_t arm = 0; arm < logits.size(0); ++arm) {  // equal arms on equal shapes
+      const at::Tensor log_probs = at::log_softmax(logits[arm], -1).gather(1, wanted.unsqueeze(1)).squeeze(1).cpu();
+      const at::Tensor best = logits[arm].argmax(-1).eq(wanted).cpu();
+      for (std::int64_t i = 0; i < n; ++i) {
+        ContinuationScore& score = scores[static_cast<std::size_t>(owners[static_cast<std::size_t>(begin + i)])]
+                                         [static_cast<std::size_t>(arm)];
+        const float log_prob = log_probs.const_data_ptr<float>()[i];
+        score.log_likelihood += static_cast<double>(log_prob);
+        score.log_probs.push_back(log_prob);
+        score.greedy = score.greedy && best.const_data_ptr<bool>()[i];
+      }
+    }
+  }
+}
+
+}  // namespace replayeval
