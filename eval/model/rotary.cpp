@@ -96,7 +96,7 @@ Rotary make_rotary(const RotaryConfig& config, const at::Device& device) {
 
 at::Tensor inverse_frequencies(const Rotary& rotary, const at::Tensor& positions) {
   if (!rotary.beyond) return rotary.inverse_frequency.unsqueeze(0);
-  const Rotary::Beyond& beyond = *rotary.beyond;
+  const LongRotary& beyond = *rotary.beyond;
   const at::Tensor lengths = positions.unsqueeze(1).add(1);
   at::Tensor theirs;
   if (beyond.inverse_frequency.defined()) {

@@ -16,21 +16,21 @@
 
 namespace replayeval {
 
+// Frequencies of sequences beyond `threshold` tokens.
+struct LongRotary {
+  std::int64_t threshold = 0;
+  at::Tensor inverse_frequency;      // [rotary_dim / 2] float32: longrope's; undefined for dynamic, which has
+  at::Tensor exponents;              // [rotary_dim / 2] float32: frequency i is base^-exponents[i], where for length n
+  double theta = 0.0, factor = 1.0;  // base = theta * (factor * n / threshold - (factor - 1))^(dim / (dim - 2))
+};
+
 // The first rotary_dim elements of a head are turned by position * frequency; element i is paired with
 // i + rotary_dim / 2 (the layout of published checkpoints). Cosine and sine are multiplied with `attention_factor`.
 struct Rotary {
-  // For sequences beyond `threshold` tokens.
-  struct Beyond {
-    std::int64_t threshold = 0;
-    at::Tensor inverse_frequency;  // [rotary_dim / 2] float32: longrope's; undefined for dynamic, which has
-    at::Tensor exponents;          // [rotary_dim / 2] float32: frequency i is base^-exponents[i], where for length n
-    double theta = 0.0, factor = 1.0;  // base = theta * (factor * n / threshold - (factor - 1))^(dim / (dim - 2))
-  };
-
   at::Tensor inverse_frequency;  // [rotary_dim / 2] float32, on the layer's device
   double attention_factor = 1.0;
   bool in_fp32 = false;  // cosine and sine stay float32 and turn heads in float32, rounded once after it
-  std::optional<Beyond> beyond;
+  std::optional<LongRotary> beyond;
   std::int64_t rotary_dim() const { return 2 * inverse_frequency.size(0); }
 };
 

@@ -8,7 +8,7 @@ namespace replayeval {
 namespace {
 
 at::Tensor adapted(const at::Tensor& x, const Linear& shared, const std::optional<Adapter>& adapter, const Step& step) {
-  const at::Tensor out = timed_linear(x, shared, step);
+  at::Tensor out = timed_linear(x, shared, step);
   if (!adapter) return out;
   return add_residual(out, timed_linear(timed_linear(x, adapter->down, step), adapter->up, step));
 }

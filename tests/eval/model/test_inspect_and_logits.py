@@ -105,7 +105,7 @@ class Commands(unittest.TestCase):
 
     def test_bad_arms_and_words(self):
         replay = ["--executor", "replay"]
-        self.assert_refused(self.logits(*replay, "--buffer-len", "0"), "buffer_len 0", "1 to 64")
+        self.assert_refused(self.logits(*replay, "--buffer-len", "0"), "--buffer-len", "0", "1", "64")
         self.assert_refused(self.logits(*replay, "--ring-dtype", "float16"), "--ring-dtype", "bfloat16,float32")
         self.assert_refused(self.logits(*replay, "--ring-form", "deltas", "--flush", "sequential"), "flush sequential")
         self.assert_refused(self.logits(*replay, "--ring-form", "deltas"), "ring_form deltas", "Mamba-2")
