@@ -66,7 +66,7 @@ Window DocumentWindows::window(std::int64_t index) const {
   return window;
 }
 
-WindowReader::WindowReader(std::vector<TextSource> sources, std::shared_ptr<const Tokenizer> tokenizer,
+WindowReader::WindowReader(std::vector<TextSource> sources, const std::shared_ptr<const Tokenizer>& tokenizer,
                            const WindowOptions& options)
     : WindowReader(token_sources(std::move(sources), tokenizer), tokenizer, options) {}
 

@@ -60,7 +60,7 @@ struct DocumentInfo {
 class WindowReader {
  public:
   // Throws std::invalid_argument as DocumentWindows, DataError when a bos is outside the vocabulary.
-  WindowReader(std::vector<TextSource> sources, std::shared_ptr<const Tokenizer> tokenizer,
+  WindowReader(std::vector<TextSource> sources, const std::shared_ptr<const Tokenizer>& tokenizer,
                const WindowOptions& options);
   // `tokenizer` describes itself and bounds the bos; null where no source has text.
   WindowReader(std::vector<TokenSource> sources, std::shared_ptr<const Tokenizer> tokenizer,

@@ -18,7 +18,8 @@ ShardOfTensor parse_shard_index(std::string_view text, const fs::path& file) {
   ShardOfTensor shard_of;
   for (const auto& [tensor, shard] : map->items()) {
     const std::string name = shard.is_string() ? shard.get<std::string>() : "";
-    if (name.empty() || fs::path(name).filename() != fs::path(name) || name == ".." || name.find('\0') != name.npos)
+    if (name.empty() || fs::path(name).filename() != fs::path(name) || name == ".." ||
+        name.find('\0') != std::string::npos)
       throw CheckpointError(file.string() + ": weight_map: tensor \"" + tensor + "\" has shard " + show(shard) +
                             "; expected the name of a file in this folder");
     shard_of.emplace(tensor, name);

@@ -76,7 +76,7 @@ std::optional<nlohmann::json> read_identity(const fs::path& path) {
 std::string take_revision(nlohmann::json& identity) {
   const auto at = identity.find(revision_key);
   if (at == identity.end() || !at->is_string()) return "an unknown revision";
-  const std::string revision = *at;
+  std::string revision = *at;
   identity.erase(at);
   return revision;
 }
