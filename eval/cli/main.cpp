@@ -1,4 +1,5 @@
 // replayeval: what ReplaySSM decoding costs in quality and buys in speed.
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -48,7 +49,12 @@ void flush_output() {
     throw std::system_error(errno, std::generic_category(), "standard output");
 }
 
+// One line. LibTorch's errors, such as those of an allocation, end in the stack of calls.
 std::string message_of(const std::exception& error) {
+  if (const auto* torch = dynamic_cast<const c10::Error*>(&error)) {
+    const std::string text = torch->what_without_backtrace();
+    return text.substr(0, text.find('\n'));
+  }
   const auto* system = dynamic_cast<const std::system_error*>(&error);
   if (system != nullptr && std::ferror(stdout) != 0)
     return "standard output: cannot be written: " + system->code().message();

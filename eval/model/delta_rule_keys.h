@@ -15,13 +15,13 @@ struct DeltaSizeKeys {
   std::string conv_kernel = "linear_conv_kernel_dim";
 };
 
-// Throws CheckpointError naming the key of the first size that the kernels do not have: key_dim and value_dim multiples
-// of 8 up to 256, value heads a multiple of key heads, a convolution of 2 to 8 taps.
-void check_delta_sizes(const ConfigReader& reader, const DeltaSizeKeys& keys, const delta_rule::Shape& shape,
-                       std::int64_t conv_kernel);
+// Throw CheckpointError naming the key of a size that the kernels do not have: heads of another width than a multiple
+// of 8 up to 256, a convolution of fewer than 2 or more than 8 taps.
+void check_delta_head_dim(const ConfigReader& reader, const std::string& key, std::int64_t head_dim);
+void check_delta_conv_kernel(const ConfigReader& reader, const std::string& key, std::int64_t conv_kernel);
 
 // Reads these sizes, each with the published code's default, into the architecture's delta and conv_kernel and checks
-// them; ignores the keys in a model without delta-rule layers.
+// them, value heads to be a multiple of key heads, too; ignores the keys in a model without delta-rule layers.
 struct DeltaSizeDefaults {
   std::int64_t num_key_heads = 16, num_value_heads = 32, key_dim = 128, value_dim = 128, conv_kernel = 4;
 };

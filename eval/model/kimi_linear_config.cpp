@@ -87,13 +87,16 @@ void read_mixers(ConfigReader& reader, ConfigReader& linear, Architecture& archi
   const auto size = [&](std::size_t i, std::int64_t fallback) {
     return linear.positive(inside[i], reader.positive(beside[i], fallback));
   };
+  const auto check = [&](auto check_size, std::size_t i, std::int64_t value) {
+    const bool is_inside = linear.has(inside[i]);
+    check_size(is_inside ? linear : reader, is_inside ? inside[i] : beside[i], value);
+  };
   delta_rule::Shape& shape = architecture.delta;
   shape.num_key_heads = shape.num_value_heads = size(0, 32);
   shape.key_dim = shape.value_dim = size(1, 128);
   architecture.conv_kernel = size(2, 4);
-  const auto& names = linear.empty() ? beside : inside;
-  check_delta_sizes(linear.empty() ? reader : linear, {names[0], names[0], names[1], names[1], names[2]}, shape,
-                    architecture.conv_kernel);
+  check(check_delta_head_dim, 1, shape.key_dim);
+  check(check_delta_conv_kernel, 2, architecture.conv_kernel);
 }
 
 void read_attention(ConfigReader& reader, KimiLinearConfig& config) {

@@ -22,6 +22,15 @@ bool belongs_to_experts(const std::string& name) {
                      [&](const char* part) { return name.find(part) != std::string::npos; });
 }
 
+// Of one tensor: far above any that exists, and so low that no sum over a model's tensors overflows.
+constexpr std::int64_t most_elements = std::int64_t{1} << 40;
+
+bool is_possible(const std::vector<std::int64_t>& shape) {
+  std::int64_t most = most_elements;
+  for (const std::int64_t size : shape) most /= std::max<std::int64_t>(size, 1);
+  return most > 0;
+}
+
 }  // namespace
 
 WeightLoader::WeightLoader(const Checkpoint& checkpoint, at::Device device, const std::vector<std::string>& prefixes,
@@ -47,6 +56,7 @@ at::Tensor WeightLoader::load(const std::string& name, const std::vector<std::in
 
 at::Tensor WeightLoader::load_unprefixed(const std::string& name, const std::vector<std::int64_t>& shape,
                                          at::ScalarType type) {
+  require_shape(name, shape);
   at::Tensor weight = at::empty(shape, at::TensorOptions().device(device_).dtype(type));
   fill(name, weight);
   return weight;
@@ -74,13 +84,23 @@ at::Tensor WeightLoader::load_joined(const std::vector<std::string>& names, cons
   return all;
 }
 
-void WeightLoader::fill(const std::string& name, const at::Tensor& destination) {
+// Before memory is asked for: an impossible size in config.json shall be named as such.
+void WeightLoader::require_shape(const std::string& name, const std::vector<std::int64_t>& shape) const {
   if (looks_up()) {
     const TensorView& view = checkpoint_.tensor(name);
-    const at::IntArrayRef shape = destination.sizes();
     if (shape != view.shape)
       throw CheckpointError(fmt::format("{} has shape [{}]; expected [{}] by config.json", place_of(view),
-                                        fmt::join(view.shape, ", "), fmt::join(shape.begin(), shape.end(), ", ")));
+                                        fmt::join(view.shape, ", "), fmt::join(shape, ", ")));
+  } else if (!is_possible(shape)) {
+    throw CheckpointError(fmt::format("{}: tensor \"{}\" would have shape [{}]; expected at most {} elements",
+                                      checkpoint_.config_file().string(), name, fmt::join(shape, ", "), most_elements));
+  }
+}
+
+void WeightLoader::fill(const std::string& name, const at::Tensor& destination) {
+  if (looks_up()) {
+    require_shape(name, destination.sizes().vec());
+    const TensorView& view = checkpoint_.tensor(name);
     const TensorView* scale = find_scale(checkpoint_, name);
     read_weight(checkpoint_, view, scale, destination, transfer_to(destination.device()));
     if (scale != nullptr) loaded_.insert(scale->name);

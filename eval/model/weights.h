@@ -53,6 +53,7 @@ class WeightLoader {
 
  private:
   bool looks_up() const { return !seed_ && !device_.is_meta() && checkpoint_.has_weights(); }
+  void require_shape(const std::string& name, const std::vector<std::int64_t>& shape) const;
   void fill(const std::string& name, const at::Tensor& destination);
 
   const Checkpoint& checkpoint_;

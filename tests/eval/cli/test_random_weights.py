@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import resource
 import shutil
 import sys
 import tempfile
@@ -89,6 +90,18 @@ class RandomWeights(unittest.TestCase):
         done = program.call("run", self.folder / "run.yaml", "--output", self.folder / "out", "--quiet")
         self.assertEqual(done.returncode, 3)
         self.assertIn("checkpoint", done.stderr)
+
+    def test_too_little_memory_is_one_line(self):
+        """What LibTorch says of an allocation, without its stack of calls."""
+        (self.folder / "model.json").write_text(json.dumps({**tiny_checkpoint.CONFIG, "vocab_size": 1 << 31}))
+        (self.folder / "run.yaml").write_text(CONFIG.replace("SEED", "1"))
+        limit = 64 << 30  # of 320 GiB, whatever the machine would promise
+        done = program.call("run", self.folder / "run.yaml", "--output", self.folder / "out", "--quiet",
+                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn(f"allocate {(40 * 4) << 31} bytes", done.stderr)
+        self.assertFalse((self.folder / "out").exists())
 
     def test_inspect_predicts_from_the_config_alone(self):
         done = program.call("inspect", self.folder / "model.json", "--json", "--memory", "1MiB", "--context", "100")

@@ -99,6 +99,8 @@ TEST(KimiLinearConfig, RefusesWhatMakesNoSense) {
   expect_refused({{"linear_attn_config", {{"gate_lower_bound", -5.0}}}},
                  {"unknown key \"linear_attn_config.gate_lower_bound\""});
   expect_refused({{"linear_attn_config", {{"head_dim", 20}}}}, {"linear_attn_config.head_dim", "multiple of 8"});
+  expect_refused({{"linear_attn_config", {{"head_dim", nullptr}}}, {"linear_head_dim", 20}},
+                 {"key \"linear_head_dim\" is 20", "multiple of 8"});
   expect_refused({{"linear_attn_config", {{"kda_layers", {0, 1, 3}}}}},
                  {"kda_layers", "from 1 to num_hidden_layers (3)"});
   expect_refused({{"linear_attn_config", {{"kda_layers", {1, 2, 3}}}}}, {"kda_layers", "found 2 again"});

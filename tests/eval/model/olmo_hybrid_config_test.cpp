@@ -88,6 +88,8 @@ TEST(OlmoHybridConfig, RefusesWhatMakesNoSense) {
   expect_refused({{"linear_use_gate", false}}, {"linear_use_gate", "true"});
   expect_refused({{"layer_types", {"linear_attention", "full_attention"}}},
                  {"num_hidden_layers", "4", "layer_types has layers (2)"});
+  expect_refused({{"layer_types", json::array()}, {"num_hidden_layers", nullptr}},
+                 {"layer_types", "at least one layer"});
   expect_refused({{"layer_types", {"linear_attention", "mamba"}}}, {"\"mamba\" at layer 1"});
   expect_refused({{"hidden_act", "gelu"}}, {"hidden_act", "silu"});
   expect_refused({{"num_key_value_heads", 2}}, {"num_key_value_heads", "divisor of num_attention_heads (5)"});

@@ -48,6 +48,20 @@ TEST(Weights, RefuseAnotherShape) {
   expect_refused(tiny, {"model.safetensors", "conv1d.weight", "[192, 4, 1]", "expected [192, 1, 4]"});
 }
 
+TEST(Weights, RefuseAnImpossibleSizeBeforeMemoryIsAskedFor) {
+  TinyNemotronH tiny;
+  tiny.config["vocab_size"] = std::int64_t{1} << 31;
+  tiny.config["hidden_size"] = 1024;
+  expect_refused(tiny,
+                 {"model.safetensors", "backbone.embeddings.weight", "expected [2147483648, 1024] by config.json"});
+  ModelOptions random;
+  random.random_seed = 1;
+  const std::vector<std::string> parts = {"config.json", "backbone.embeddings.weight", "[2147483648, 1024]",
+                                          "at most 1099511627776 elements"};
+  expect_refused(tiny, parts, random);
+  testing::expect_error<CheckpointError>([&] { weight_totals(tiny.open(), {}); }, parts);
+}
+
 TEST(Weights, RefuseAnotherType) {
   TinyNemotronH tiny;
   tiny.tensors["backbone.layers.0.mixer.D"].dtype = "I32";
