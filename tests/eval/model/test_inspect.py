@@ -1,5 +1,5 @@
 """`replayeval inspect` of every model_type from its config.json alone: parameters as transformers counts them, bytes and
-traffic by formulas that are written out once more here, the keys of the config.
+traffic by formulas that are written out once more here (of the types with Mamba-2 layers), the keys of the config.
 
     REPLAYEVAL=build/cpu/bin/replayeval python3 -m unittest tests/eval/model/test_inspect.py
 """
@@ -21,7 +21,12 @@ import parity  # noqa: E402
 import test_parity_bamba  # noqa: E402
 import test_parity_falcon_h1  # noqa: E402
 import test_parity_granitemoehybrid  # noqa: E402
+import test_parity_kimi_linear  # noqa: E402
 import test_parity_mamba2  # noqa: E402
+import test_parity_olmo_hybrid  # noqa: E402
+import test_parity_qwen3_5  # noqa: E402
+import test_parity_qwen3_5_moe  # noqa: E402
+import test_parity_qwen3_next  # noqa: E402
 import test_parity_zamba2  # noqa: E402
 
 CONTEXT, MEMORY = 300, 4 << 20
@@ -99,8 +104,8 @@ class Inspect(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.folder = pathlib.Path(scratch.name)
 
-    def inspect(self, subject, *options):
-        subject.config.save_pretrained(self.folder)
+    def inspect(self, config, *options):
+        config.save_pretrained(self.folder)
         command = [parity.PROGRAM, "inspect", str(self.folder / "config.json"), "--context", str(CONTEXT), "--memory",
                    str(MEMORY), *options]
         done = subprocess.run(command, capture_output=True, text=True)
@@ -110,7 +115,7 @@ class Inspect(unittest.TestCase):
     def for_each(self, check):
         for model_type, subject in subjects().items():
             with self.subTest(model_type):
-                found = json.loads(self.inspect(subject, "--json"))
+                found = json.loads(self.inspect(subject.config, "--json"))
                 self.assertEqual(found["model_type"], model_type)
                 check(subject, found)
 
@@ -139,6 +144,24 @@ class Inspect(unittest.TestCase):
             self.assertEqual(found["weight_bytes"], 4 * total)
 
         self.for_each(check)
+
+    def test_delta_rule_parameters_are_those_of_transformers(self):
+        for test in (test_parity_kimi_linear.KimiLinear, test_parity_olmo_hybrid.OlmoHybrid,
+                     test_parity_qwen3_5.Qwen3_5Text, test_parity_qwen3_5_moe.Qwen3_5MoeText,
+                     test_parity_qwen3_next.Qwen3Next):
+            config = test.config_class(**test.base)
+            with self.subTest(config.model_type):
+                found = json.loads(self.inspect(config, "--json"))
+                total, routed = count_parameters(config)
+                experts = found.get("experts", {"experts": 1, "chosen": 1})
+                self.assertEqual((found["model_type"], found["parameters"]), (config.model_type, total))
+                self.assertEqual(found["active_parameters"],
+                                 total - routed + routed * experts["chosen"] // experts["experts"])
+                self.assertEqual(routed > 0, "experts" in found)
+                self.assertEqual(found["config_keys"]["unknown"], [])
+                mixers = config.layer_types.count("linear_attention")
+                self.assertEqual((found["delta_rule"]["layers"], found["attention"]["layers"]),
+                                 (mixers, len(config.layer_types) - mixers))
 
     def test_bytes_of_a_sequence(self):
         def check(subject, found):
@@ -216,7 +239,7 @@ class Inspect(unittest.TestCase):
         """What people read has every part, and none of a part that the model has not."""
         for model_type, subject in subjects().items():
             with self.subTest(model_type):
-                page = self.inspect(subject)
+                page = self.inspect(subject.config)
                 lines = [line.split()[0] for line in page.splitlines() if line.strip()]
                 for word, there in (("mamba2", True), ("gated", True), ("attention", subject.kv != (0, 0)),
                                     ("experts", bool(subject.experts)), ("active", bool(subject.experts)),
