@@ -26,7 +26,7 @@ struct Entry {
   std::unique_ptr<Model> (*load)(const Checkpoint&, const ModelOptions&);
 };
 
-constexpr std::array<Entry, 13> entries = {{
+constexpr auto entries = std::to_array<Entry>({
     {"bamba", &describe_bamba, &load_bamba},
     {"falcon_h1", &describe_falcon_h1, &load_falcon_h1},
     {"granitemoehybrid", &describe_granitemoehybrid, &load_granitemoehybrid},
@@ -40,7 +40,7 @@ constexpr std::array<Entry, 13> entries = {{
     {"qwen3_5_text", &describe_qwen3_5, &load_qwen3_5},
     {"qwen3_next", &describe_qwen3_next, &load_qwen3_next},
     {"zamba2", &describe_zamba2, &load_zamba2},
-}};
+});
 
 const Entry& find_entry(const Checkpoint& checkpoint) {
   const nlohmann::json& config = checkpoint.config();
