@@ -64,6 +64,18 @@ struct KernelTime {    // wall time of one kind of work
   double seconds = 0.0;
 };
 
+// Synthetic recall of one task at one length and depth.
+struct RecallCell {
+  std::string task, kind;
+  std::int64_t length = 0;      // tokens of a document
+  std::optional<double> depth;  // 0 … 1; absent: anywhere
+  std::int64_t documents = 0;
+  double chance = 0.0;                     // what a guess is worth
+  bool signal = false;                     // the baseline is better than chance
+  std::map<std::string, Metric> accuracy;  // by arm: share of answers that are right
+  std::map<std::string, Delta> delta;      // by arm, the baseline apart
+};
+
 struct Workload {
   std::string name;
   std::string kind;     // perplexity | recall | task | state_error | generation | speed
@@ -74,6 +86,7 @@ struct Workload {
       divergence;  // arm -> kl_mean, kl_max, kl_p99, same_top1, tie_share, dp_rms ...
   std::vector<PositionBucket> positions;
   std::vector<StateError> state_errors;
+  std::vector<RecallCell> recall;  // of recall workloads
   std::vector<StorageCount> storage_counts;
   std::vector<KernelTime> kernel_times;
   double seconds = 0.0;

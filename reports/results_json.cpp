@@ -67,6 +67,19 @@ json write(const StateError& error) {
           {"head_relative_frobenius", error.head_relative_frobenius}};
 }
 
+json write(const RecallCell& cell) {
+  json object = {{"task", cell.task},
+                 {"kind", cell.kind},
+                 {"length", cell.length},
+                 {"documents", cell.documents},
+                 {"chance", cell.chance},
+                 {"signal", cell.signal},
+                 {"accuracy", write(cell.accuracy)},
+                 {"delta", write(cell.delta)}};
+  if (cell.depth) object["depth"] = *cell.depth;
+  return object;
+}
+
 json write(const StorageCount& count) {
   return {{"arm", count.arm},
           {"layer", count.layer},
@@ -80,17 +93,19 @@ json write(const KernelTime& time) {
 }
 
 json write(const Workload& workload) {
-  return {{"name", workload.name},
-          {"kind", workload.kind},
-          {"data", workload.data},
-          {"arms", write(workload.arms)},
-          {"deltas", write(workload.deltas)},
-          {"divergence", write(workload.divergence)},
-          {"positions", write(workload.positions)},
-          {"state_errors", write(workload.state_errors)},
-          {"storage_counts", write(workload.storage_counts)},
-          {"kernel_times", write(workload.kernel_times)},
-          {"seconds", workload.seconds}};
+  json object = {{"name", workload.name},
+                 {"kind", workload.kind},
+                 {"data", workload.data},
+                 {"arms", write(workload.arms)},
+                 {"deltas", write(workload.deltas)},
+                 {"divergence", write(workload.divergence)},
+                 {"positions", write(workload.positions)},
+                 {"state_errors", write(workload.state_errors)},
+                 {"storage_counts", write(workload.storage_counts)},
+                 {"kernel_times", write(workload.kernel_times)},
+                 {"seconds", workload.seconds}};
+  if (!workload.recall.empty()) object["recall"] = write(workload.recall);
+  return object;
 }
 
 template <typename Value>
@@ -109,6 +124,7 @@ json write(const std::vector<Value>& values) {
 
 // ---- from JSON that the schema has accepted
 
+void read(const json& from, bool& to) { to = from.get<bool>(); }
 void read(const json& from, double& to) { to = from.get<double>(); }
 void read(const json& from, std::int64_t& to) { to = from.get<std::int64_t>(); }
 void read(const json& from, std::string& to) { to = from.get<std::string>(); }
@@ -117,6 +133,7 @@ void read(const json& from, Delta& to);
 void read(const json& from, ArmResult& to);
 void read(const json& from, PositionBucket& to);
 void read(const json& from, StateError& to);
+void read(const json& from, RecallCell& to);
 void read(const json& from, StorageCount& to);
 void read(const json& from, KernelTime& to);
 void read(const json& from, Workload& to);
@@ -185,6 +202,18 @@ void read(const json& from, StateError& to) {
   get(from, "head_relative_frobenius", to.head_relative_frobenius);
 }
 
+void read(const json& from, RecallCell& to) {
+  get(from, "task", to.task);
+  get(from, "kind", to.kind);
+  get(from, "length", to.length);
+  get(from, "depth", to.depth);
+  get(from, "documents", to.documents);
+  get(from, "chance", to.chance);
+  get(from, "signal", to.signal);
+  get(from, "accuracy", to.accuracy);
+  get(from, "delta", to.delta);
+}
+
 void read(const json& from, StorageCount& to) {
   get(from, "arm", to.arm);
   get(from, "layer", to.layer);
@@ -212,6 +241,7 @@ void read(const json& from, Workload& to) {
   get(from, "storage_counts", to.storage_counts);
   get(from, "kernel_times", to.kernel_times);
   get(from, "seconds", to.seconds);
+  if (from.contains("recall")) get(from, "recall", to.recall);
 }
 
 // ---- what a schema cannot say
@@ -282,6 +312,12 @@ void check_names(const json& results, const std::string& place) {
     }
     for (const char* key : {"arms", "deltas", "divergence"})
       check.known_keys(workload.at(key), fmt::format("{}/{}", pointer, key));
+    std::size_t cell = 0;
+    for (const json& entry : workload.value("recall", json::array())) {
+      for (const char* key : {"accuracy", "delta"})
+        check.known_keys(entry.at(key), fmt::format("{}/recall/{}/{}", pointer, cell, key));
+      ++cell;
+    }
     for (const char* key : {"state_errors", "storage_counts", "kernel_times"}) {
       std::size_t row = 0;
       for (const json& entry : workload.at(key)) {

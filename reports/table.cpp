@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "reports/numbers.h"
+#include "reports/recall_table.h"
 #include "reports/summary.h"
 #include "reports/text_table.h"
 #include "reports/verdict.h"
@@ -148,6 +149,9 @@ std::string workload_section(const Results& results, const Workload& workload, c
   for (const std::string& line : {data_line(workload), mode_line(workload)}) {
     if (!line.empty()) text += wrapped("  " + line, options.width, 2);
   }
+  if (workload.kind == "recall")
+    return text + "\n" + recall_table(results, workload).render(options.width, options.colour) +
+           recall_without_signal(workload);
   text += "\n" + quality_table(workload, arms).render(options.width, options.colour);
   text += "\n" + wrapped(cost_heading(arms), options.width, 0);
   text += cost_table(arms).render(options.width, options.colour);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "eval/comparator/estimates.h"
 #include "eval/comparator/token_files.h"
 #include "eval/metrics/statistics.h"
 #include "eval/npy.h"
@@ -19,38 +20,6 @@ namespace names = reports::names;
 
 // Work that measures instead of decoding: it has no part in an arm's speed.
 constexpr const char* measuring_kernel = "metrics";
-
-reports::Metric metric_of(const metrics::Estimate& estimate) {
-  reports::Metric metric;
-  metric.value = estimate.value;
-  metric.n = estimate.n;
-  if (estimate.interval) {
-    metric.low = estimate.interval->low;
-    metric.high = estimate.interval->high;
-  }
-  return metric;
-}
-
-reports::Delta delta_of(const metrics::Estimate& estimate) {
-  reports::Delta delta;
-  delta.value = estimate.value;
-  delta.p_value = estimate.p_value;
-  delta.method = estimate.method;
-  if (estimate.interval) {
-    delta.low = estimate.interval->low;
-    delta.high = estimate.interval->high;
-    delta.confidence = estimate.confidence;
-  }
-  return delta;
-}
-
-metrics::IntervalOptions interval_options(const RunConfig& config) {
-  metrics::IntervalOptions options;
-  options.confidence = config.confidence;
-  options.bootstrap_samples = config.bootstrap_samples;
-  options.seed = config.seed;
-  return options;
-}
 
 void add_positions(const RunContext& context, const WorkloadConfig& workload, const TokenRecords& records,
                    const metrics::IntervalOptions& options, reports::Workload& result) {

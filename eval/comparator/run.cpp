@@ -13,6 +13,7 @@
 #include "eval/comparator/environment.h"
 #include "eval/comparator/perplexity.h"
 #include "eval/comparator/prepared_run.h"
+#include "eval/comparator/recall/recall_workload.h"
 #include "eval/comparator/result_folder.h"
 #include "eval/comparator/run_config.h"
 #include "eval/model/architecture.h"
@@ -31,6 +32,11 @@ json identity_of(const RunConfig& config, const Checkpoint& checkpoint,
   json data = json::object();
   const std::int64_t vocab_size = describe_architecture(checkpoint).vocab_size;
   for (const WorkloadConfig& workload : config.workloads) {
+    if (workload.kind == "recall") {
+      for (const datasets::RecallTask& task : open_recall(workload, tokenizer))
+        data[workload.name].push_back(task.describe());
+      continue;
+    }
     const json description = open_windows(workload, vocab_size, tokenizer).describe();
     for (const json& source : description.at("sources")) {
       data[workload.name].push_back({{"name", source.at("name")}, {"sha256", source.at("sha256")}});
@@ -123,6 +129,11 @@ void describe_run(const RunContext& context, const Checkpoint& checkpoint, repor
   results.baseline = context.arms[context.baseline].name;
 }
 
+reports::Workload run_workload(const RunContext& context, const WorkloadConfig& workload, const ResultFolder& folder) {
+  if (workload.kind == "recall") return run_recall(context, workload);
+  return run_perplexity(context, workload, {folder.shard_folder(workload.name), folder.tokens_folder()});
+}
+
 // A run that was stopped between results.json and its report left none, or that of fewer workloads.
 bool report_is_stale(const ResultFolder& folder) {
   namespace fs = std::filesystem;
@@ -152,8 +163,7 @@ RunOutcome run(const RunRequest& request) {
     outcome.was_complete = false;
     if (!model) model = load_model(checkpoint, options);
     const RunContext context{config, *model, tokenizer, arms, config.baseline_index(), request.quiet};
-    reports::Workload result =
-        run_perplexity(context, *workload, {folder.shard_folder(workload->name), folder.tokens_folder()});
+    reports::Workload result = run_workload(context, *workload, folder);
     describe_run(context, checkpoint, outcome.results);
     insert_in_order(config, outcome.results, std::move(result));
     reports::save_results(outcome.results, folder.results_file());

@@ -222,23 +222,52 @@ void parse_execution(const YamlMap& map, WorkloadConfig& workload) {
   if (map.has("mode"))
     workload.mode =
         map.word("mode", {"teacher_forced", "stepwise"}) == "stepwise" ? Mode::stepwise : Mode::teacher_forced;
-  if (map.has("prompt") && map.word("prompt", {"decode", "prefill"}) == "prefill")
-    map.fail("prompt", "prefill is not supported yet; expected decode");
+  if (map.has("prompt"))
+    workload.prompt = map.word("prompt", {"decode", "prefill"}) == "prefill" ? Prompt::prefill : Prompt::decode;
+}
+
+// Synthetic recall; what its tasks hold is datasets/recall's business.
+WorkloadConfig parse_recall_workload(const YAML::Node& node, const std::filesystem::path& file) {
+  const YamlMap map(node, file, "a recall workload", {"name", "kind", "tasks", "batch", "block", "mode", "prompt"});
+  WorkloadConfig workload;
+  workload.name = map.name("name");
+  workload.kind = "recall";
+  workload.prompt = Prompt::prefill;  // as served
+  parse_execution(map, workload);
+  std::set<std::string> names;
+  for (const YAML::Node& task : map.list("tasks", "a list of recall tasks, each with kind and lengths")) {
+    RecallConfig config;
+    config.place = place_of(file, task.Mark());
+    try {
+      config.spec = datasets::parse_recall(json_of(task, file), "a task");
+    } catch (const datasets::DataError& error) {
+      throw ConfigError(config.place + ": key 'tasks': " + error.what());
+    }
+    if (!names.insert(config.spec.name).second)
+      throw ConfigError(config.place + ": key 'name': '" + config.spec.name +
+                        "' is another task's already; expected distinct names");
+    workload.recall.push_back(std::move(config));
+  }
+  return workload;
 }
 
 WorkloadConfig parse_workload(const YAML::Node& node, const std::filesystem::path& file) {
+  if (node.IsMap() && node["kind"].IsDefined() && node["kind"].IsScalar() && node["kind"].Scalar() == "recall")
+    return parse_recall_workload(node, file);
   const YamlMap map(node, file, "a workload",
                     {"name", "kind", "sources", "context", "stride", "bos", "max_tokens", "batch", "block", "mode",
                      "prompt", "position_buckets", "state_error"});
   WorkloadConfig workload;
   workload.name = map.name("name");
-  workload.kind = map.word("kind", {"perplexity"});
+  workload.kind = map.word("kind", {"perplexity", "recall"});
   workload.sources = parse_sources(map);
   if (map.has("context")) workload.context = map.integer("context", 1, longest_context);
   workload.stride = map.has("stride") ? map.integer("stride", 1, workload.context) : workload.context;
   if (map.has("bos")) workload.bos = map.boolean("bos");
   if (map.has("max_tokens")) workload.max_tokens = map.integer("max_tokens", 1, most_tokens);
   parse_execution(map, workload);
+  if (workload.prompt == Prompt::prefill)
+    map.fail("prompt", "prefill is not supported for perplexity yet; expected decode");
   workload.position_buckets = parse_buckets(map, workload.context);
   if (map.has("state_error")) workload.state_error = parse_state_error(map, workload.context);
   return workload;
@@ -333,8 +362,8 @@ std::size_t RunConfig::baseline_index() const {
 
 bool RunConfig::needs_tokenizer() const {
   return std::any_of(workloads.begin(), workloads.end(), [](const WorkloadConfig& workload) {
-    return std::any_of(workload.sources.begin(), workload.sources.end(),
-                       [](const SourceConfig& source) { return !source.random_ids; });
+    return !workload.recall.empty() || std::any_of(workload.sources.begin(), workload.sources.end(),
+                                                   [](const SourceConfig& source) { return !source.random_ids; });
   });
 }
 

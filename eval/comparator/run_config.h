@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "datasets/random_ids.h"
+#include "datasets/recall/recall.h"
 #include "datasets/text_source.h"
 #include "eval/executors/arm.h"
 #include "eval/model/delta_numerics.h"
@@ -58,10 +59,17 @@ struct StateErrorConfig {
   std::vector<ErrorDepth> depths;       // in the order local, propagated, gold
 };
 
+struct RecallConfig {
+  datasets::RecallSpec spec;
+  std::filesystem::path root;  // what its haystack's paths are relative to; empty after parse_run_config
+  std::string place;           // "FILE:LINE:COL", for messages
+};
+
 struct WorkloadConfig {
   std::string name;
   std::string kind = "perplexity";
-  std::vector<SourceConfig> sources;
+  std::vector<SourceConfig> sources;  // perplexity
+  std::vector<RecallConfig> recall;   // recall: its tasks
   std::int64_t context = 2048;
   std::int64_t stride = 2048;              // tokens between window starts; default: context
   bool bos = true;                         // windows begin with the tokenizer's BOS

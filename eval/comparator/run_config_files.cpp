@@ -59,6 +59,10 @@ RunConfig load_run_config(const fs::path& file) {
   for (WorkloadConfig& workload : config.workloads)
     for (SourceConfig& source : workload.sources)
       if (!source.random_ids) source.root = root_of(source.text.path, file, source.place, "path", false);
+  for (WorkloadConfig& workload : config.workloads)
+    for (RecallConfig& task : workload.recall)
+      if (!task.spec.haystack.empty())
+        task.root = root_of(task.spec.haystack.front().path, file, task.place, "haystack", false);
   return config;
 }
 

@@ -19,8 +19,29 @@ nlohmann::json to_json(const StateErrorConfig& config) {
   return {{"sequences", config.sequences}, {"positions", config.positions}, {"depths", depths}};
 }
 
+void put_batch(const WorkloadConfig& config, nlohmann::json& json) {
+  if (config.batch)
+    json["batch"] = *config.batch;
+  else
+    json["batch"] = "auto";
+}
+
+nlohmann::json recall_to_json(const WorkloadConfig& config) {
+  nlohmann::json tasks = nlohmann::json::array();
+  for (const RecallConfig& task : config.recall) tasks.push_back(datasets::to_json(task.spec));
+  nlohmann::json json = {{"name", config.name},
+                         {"kind", config.kind},
+                         {"tasks", tasks},
+                         {"block", config.block},
+                         {"mode", mode_name(config.mode)},
+                         {"prompt", prompt_name(config.prompt)}};
+  put_batch(config, json);
+  return json;
+}
+
 // Absent limits stay absent: null would be a value.
 nlohmann::json to_json(const WorkloadConfig& config) {
+  if (config.kind == "recall") return recall_to_json(config);
   nlohmann::json sources = nlohmann::json::array();
   for (const SourceConfig& source : config.sources)
     sources.push_back(source.random_ids ? datasets::to_json(*source.random_ids) : datasets::to_json(source.text));
@@ -34,10 +55,7 @@ nlohmann::json to_json(const WorkloadConfig& config) {
                          {"mode", mode_name(config.mode)},
                          {"prompt", prompt_name(config.prompt)},
                          {"position_buckets", config.position_buckets}};
-  if (config.batch)
-    json["batch"] = *config.batch;
-  else
-    json["batch"] = "auto";
+  put_batch(config, json);
   if (config.max_tokens) json["max_tokens"] = *config.max_tokens;
   if (config.state_error) json["state_error"] = to_json(*config.state_error);
   return json;

@@ -52,6 +52,41 @@ std::string short_number(double value) {
 
 }  // namespace
 
+namespace {
+
+nlohmann::json json_scalar(const YAML::Node& node) {
+  const std::string text = node.Scalar();
+  if (!plain_scalar(node)) return text;
+  if (text == "true" || text == "false") return text == "true";
+  if (text.empty() || text == "~" || text == "null") return nullptr;
+  if (const auto whole = parse_whole<std::int64_t>(text)) return *whole;
+  if (const auto number = parse_whole<double>(text)) return *number;
+  return text;
+}
+
+nlohmann::json json_of(const YAML::Node& node, const std::filesystem::path& file, int depth) {
+  constexpr int deepest = 100;
+  if (depth > deepest) throw ConfigError(place_of(file, node.Mark()) + ": nested deeper than 100; expected less");
+  if (node.IsSequence()) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const YAML::Node& entry : node) list.push_back(json_of(entry, file, depth + 1));
+    return list;
+  }
+  if (!node.IsMap()) return node.IsScalar() ? json_scalar(node) : nlohmann::json();
+  nlohmann::json object = nlohmann::json::object();
+  for (const auto& entry : node) {
+    if (!entry.first.IsScalar()) throw ConfigError(place_of(file, entry.first.Mark()) + ": expected a key");
+    const std::string key = entry.first.Scalar();
+    if (object.contains(key)) throw ConfigError(place_of(file, entry.first.Mark()) + ": key '" + key + "' again");
+    object[key] = json_of(entry.second, file, depth + 1);
+  }
+  return object;
+}
+
+}  // namespace
+
+nlohmann::json json_of(const YAML::Node& node, const std::filesystem::path& file) { return json_of(node, file, 0); }
+
 std::string place_of(const std::filesystem::path& file, const YAML::Mark& mark) {
   if (mark.is_null()) return file.string();
   return file.string() + ":" + std::to_string(mark.line + 1) + ":" + std::to_string(mark.column + 1);

@@ -3,6 +3,8 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <nlohmann/json.hpp>
+
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -52,6 +54,10 @@ class YamlMap {
   std::filesystem::path file_;
   std::string what_;
 };
+
+// A node as JSON: plain scalars as YAML 1.2's core schema reads them, quoted ones as text. Throws ConfigError on an
+// alias loop's depth (100) and on mapping keys that are no scalars or come twice.
+nlohmann::json json_of(const YAML::Node& node, const std::filesystem::path& file);
 
 // "FILE:LINE:COL", counted from 1.
 std::string place_of(const std::filesystem::path& file, const YAML::Mark& mark);

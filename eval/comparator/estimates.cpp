@@ -1,0 +1,37 @@
+#include "eval/comparator/estimates.h"
+
+namespace replayeval {
+
+reports::Metric metric_of(const metrics::Estimate& estimate) {
+  reports::Metric metric;
+  metric.value = estimate.value;
+  metric.n = estimate.n;
+  if (estimate.interval) {
+    metric.low = estimate.interval->low;
+    metric.high = estimate.interval->high;
+  }
+  return metric;
+}
+
+reports::Delta delta_of(const metrics::Estimate& estimate) {
+  reports::Delta delta;
+  delta.value = estimate.value;
+  delta.p_value = estimate.p_value;
+  delta.method = estimate.method;
+  if (estimate.interval) {
+    delta.low = estimate.interval->low;
+    delta.high = estimate.interval->high;
+    delta.confidence = estimate.confidence;
+  }
+  return delta;
+}
+
+metrics::IntervalOptions interval_options(const RunConfig& config) {
+  metrics::IntervalOptions options;
+  options.confidence = config.confidence;
+  options.bootstrap_samples = config.bootstrap_samples;
+  options.seed = config.seed;
+  return options;
+}
+
+}  // namespace replayeval

@@ -1,0 +1,159 @@
+#include "reports/recall_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "reports/markdown_sections.h"
+#include "reports/markdown_table.h"
+#include "reports/numbers.h"
+#include "reports/summary.h"
+
+namespace replayeval::reports {
+namespace {
+
+constexpr const char* absent = "–";
+
+// Task names in the order of their first cells.
+std::vector<std::string> tasks_of(const Workload& workload) {
+  std::vector<std::string> tasks;
+  for (const RecallCell& cell : workload.recall)
+    if (std::find(tasks.begin(), tasks.end(), cell.task) == tasks.end()) tasks.push_back(cell.task);
+  return tasks;
+}
+
+std::string depth_text(const std::optional<double>& depth) { return depth ? fmt::format("{:g}", *depth) : "anywhere"; }
+
+const Metric* metric_of(const Workload& workload, const std::string& arm, const std::string& name) {
+  const auto found = workload.arms.find(arm);
+  if (found == workload.arms.end()) return nullptr;
+  const auto metric = found->second.metrics.find(name);
+  return metric == found->second.metrics.end() ? nullptr : &metric->second;
+}
+
+const Delta* delta_of(const Workload& workload, const std::string& arm, const std::string& name) {
+  const auto found = workload.deltas.find(arm);
+  if (found == workload.deltas.end()) return nullptr;
+  const auto delta = found->second.find(name);
+  return delta == found->second.end() ? nullptr : &delta->second;
+}
+
+// A share in percent: what spread_text() writes, without the sign of differences.
+std::string percent_text(const Metric& share) {
+  std::string text = spread_text(spread(share.value, share.low, share.high, 100.0));
+  std::erase(text, '+');
+  return text;
+}
+
+std::string points(const Delta* delta) {
+  if (delta == nullptr) return "";
+  return spread_text(spread(delta->value, delta->low, delta->high, 100.0));
+}
+
+std::string cell_text(const RecallCell& cell, const std::string& arm, const std::string& baseline) {
+  const double accuracy = cell.accuracy.at(arm).value;
+  if (!cell.signal) return fmt::format("{:.1f} (no signal)", 100.0 * accuracy);
+  const auto delta = cell.delta.find(arm);
+  if (arm == baseline || delta == cell.delta.end()) return fmt::format("{:.1f}", 100.0 * accuracy);
+  return fmt::format("{:.1f} ({:+.1f})", 100.0 * accuracy, 100.0 * delta->second.value);
+}
+
+// Lengths down, depths across, of one arm.
+std::string grid(const Workload& workload, const std::string& task, const std::string& arm,
+                 const std::string& baseline) {
+  std::vector<std::string> titles = {"tokens"};
+  std::vector<std::optional<double>> depths;
+  std::set<std::int64_t> lengths;
+  for (const RecallCell& cell : workload.recall) {
+    if (cell.task != task) continue;
+    lengths.insert(cell.length);
+    if (std::find(depths.begin(), depths.end(), cell.depth) == depths.end()) depths.push_back(cell.depth);
+  }
+  for (const auto& depth : depths) titles.push_back("depth " + depth_text(depth));
+  MarkdownTable table(titles);
+  for (const std::int64_t length : lengths) {
+    std::vector<std::string> row = {count_text(length)};
+    for (const auto& depth : depths) {
+      const auto found = std::find_if(workload.recall.begin(), workload.recall.end(), [&](const RecallCell& cell) {
+        return cell.task == task && cell.length == length && cell.depth == depth;
+      });
+      row.push_back(found == workload.recall.end() ? absent : cell_text(*found, arm, baseline));
+    }
+    table.add_row(row);
+  }
+  return table.text();
+}
+
+}  // namespace
+
+TextTable recall_table(const Results& results, const Workload& workload) {
+  TextTable table({{"task", Align::left, 0},
+                   {"arm", Align::left, 0},
+                   {"accuracy %", Align::right, 9},
+                   {"Δ points", Align::right, 8},
+                   {"p", Align::right, 5},
+                   {"answers", Align::right, 6}});
+  for (const std::string& task : tasks_of(workload)) {
+    for (const ArmSummary& arm : summarise(results, workload)) {
+      const std::string name = "accuracy/" + task;
+      const Metric* accuracy = metric_of(workload, arm.name, name);
+      if (accuracy == nullptr) continue;
+      const Delta* delta = delta_of(workload, arm.name, name);
+      table.add_row({{task},
+                     {arm.name + (arm.is_baseline ? " *" : ""), arm.is_baseline ? Tint::bold : Tint::none},
+                     {percent_text(*accuracy)},
+                     {points(delta)},
+                     {delta != nullptr && delta->p_value ? significant(*delta->p_value, 2) : ""},
+                     {accuracy->n ? count_text(*accuracy->n) : absent}});
+    }
+  }
+  return table;
+}
+
+std::string recall_without_signal(const Workload& workload) {
+  std::string text;
+  for (const std::string& task : tasks_of(workload)) {
+    std::int64_t cells = 0, silent = 0;
+    for (const RecallCell& cell : workload.recall)
+      if (cell.task == task) {
+        ++cells;
+        if (!cell.signal) ++silent;
+      }
+    if (silent > 0)
+      text += fmt::format("{}: no signal in {} of {} cells (the baseline is no better than a guess)\n", task, silent,
+                          cells);
+  }
+  return text;
+}
+
+namespace markdown {
+
+std::string recall(const Results& results, const Workload& workload) {
+  if (workload.recall.empty()) return "";
+  std::string text =
+      "### Recall\n\nShare of answers that are right, in percent; in brackets the difference from the "
+      "baseline in points. *No signal*: the baseline is no better than a guess there, and the cell is in "
+      "no pooled figure.\n";
+  MarkdownTable pooled({"task", "arm", "accuracy %", "Δ points", "p", "answers"}, {1});
+  for (const std::string& task : tasks_of(workload))
+    for (const ArmSummary& arm : summarise(results, workload)) {
+      const Metric* accuracy = metric_of(workload, arm.name, "accuracy/" + task);
+      if (accuracy == nullptr) continue;
+      const Delta* delta = delta_of(workload, arm.name, "accuracy/" + task);
+      pooled.add_row({escaped(task), code(arm.name), percent_text(*accuracy), points(delta),
+                      delta != nullptr && delta->p_value ? significant(*delta->p_value, 2) : "",
+                      accuracy->n ? count_text(*accuracy->n) : absent});
+    }
+  if (!pooled.empty()) text += "\n" + pooled.text();
+  for (const std::string& task : tasks_of(workload))
+    for (const ArmSummary& arm : summarise(results, workload))
+      text += fmt::format("\n**{}**, {}:\n\n", escaped(task), code(arm.name)) +
+              grid(workload, task, arm.name, results.baseline);
+  return text;
+}
+
+}  // namespace markdown
+}  // namespace replayeval::reports
