@@ -32,9 +32,11 @@ std::string markdown_report(const Results& results, const Figures& drawn) {
       markdown::positions, markdown::state_error, markdown::storage,  markdown::speed};
   const std::initializer_list<std::string (*)(const Results&, const Workload&)> of_recall = {
       markdown::compared, markdown::recall, markdown::speed};
+  const std::initializer_list<std::string (*)(const Results&, const Workload&)> of_tasks = {
+      markdown::verdicts, markdown::task, markdown::compared, markdown::deltas, markdown::storage, markdown::speed};
   for (const Workload& workload : results.workloads) {
     text += fmt::format("\n## {} ({})\n", escaped(workload.name), workload.kind);
-    for (const auto& section : workload.kind == "recall" ? of_recall : sections) {
+    for (const auto& section : workload.kind == "recall" ? of_recall : workload.kind == "task" ? of_tasks : sections) {
       if (const std::string part = section(results, workload); !part.empty()) text += "\n" + part;
     }
     if (const std::string part = markdown::figures(workload, drawn); !part.empty()) text += "\n" + part;

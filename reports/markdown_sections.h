@@ -14,8 +14,9 @@ std::string summary(const Results& results, const Workload& workload);
 std::string deltas(const Results& results, const Workload& workload);  // every delta with interval and method
 std::string divergence(const Results& results, const Workload& workload);
 std::string positions(const Results& results, const Workload& workload);
-std::string recall(const Results& results, const Workload& workload);  // pooled, and by length and depth
+std::string recall(const Results& results, const Workload& workload);       // pooled, and by length and depth
 std::string state_error(const Results& results, const Workload& workload);  // three depths, a row a layer and position
+std::string task(const Results& results, const Workload& workload);         // a downstream task's metrics and deltas
 std::string storage(const Results& results, const Workload& workload);
 std::string speed(const Results& results, const Workload& workload);  // seconds, tokens/s, bytes, kernel times
 std::string figures(const Workload& workload, const Figures& drawn);

@@ -11,6 +11,7 @@
 #include "reports/numbers.h"
 #include "reports/recall_table.h"
 #include "reports/summary.h"
+#include "reports/task_table.h"
 #include "reports/text_table.h"
 #include "reports/verdict.h"
 
@@ -152,7 +153,10 @@ std::string workload_section(const Results& results, const Workload& workload, c
   if (workload.kind == "recall")
     return text + "\n" + recall_table(results, workload).render(options.width, options.colour) +
            recall_without_signal(workload);
-  text += "\n" + quality_table(workload, arms).render(options.width, options.colour);
+  const bool task = workload.kind == "task";
+  text += "\n" +
+          (task ? task_table(results, workload) : quality_table(workload, arms)).render(options.width, options.colour);
+  if (task) text += task_warnings(workload);
   text += "\n" + wrapped(cost_heading(arms), options.width, 0);
   text += cost_table(arms).render(options.width, options.colour);
   const std::string said = verdicts(results, workload, arms, options);

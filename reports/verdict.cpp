@@ -6,6 +6,7 @@
 
 #include "reports/metric_names.h"
 #include "reports/numbers.h"
+#include "reports/task_table.h"
 
 namespace replayeval::reports {
 namespace {
@@ -38,6 +39,7 @@ const char* how_much(double fraction) {
 }  // namespace
 
 Verdict verdict(const Workload& workload, const std::string& arm) {
+  if (workload.kind == "task") return task_verdict(workload, arm);
   const Delta* delta = ratio_of(workload, arm);
   if (delta == nullptr) return {.change = Change::unknown, .text = "not compared with the baseline"};
   if (nothing_differs(workload, arm, *delta)) {

@@ -30,34 +30,6 @@ std::int64_t batch_of(const RunContext& context, const WorkloadConfig& workload)
   return std::max<std::int64_t>(1, rows / (std::min(workload.block, workload.context) * arms));
 }
 
-void add_costs(Shard& totals, const Shard& shard) {
-  totals.decoded_tokens += shard.decoded_tokens;
-  totals.seconds += shard.seconds;
-  for (const KernelSeconds& entry : shard.kernel_seconds) {
-    const auto same = std::find_if(totals.kernel_seconds.begin(), totals.kernel_seconds.end(), [&](const auto& total) {
-      return total.arm == entry.arm && total.kernel == entry.kernel;
-    });
-    if (same == totals.kernel_seconds.end()) {
-      totals.kernel_seconds.push_back(entry);
-    } else {
-      same->calls += entry.calls;
-      same->seconds += entry.seconds;
-    }
-  }
-  if (totals.storage_counts.empty()) {
-    totals.storage_counts = shard.storage_counts;
-    return;
-  }
-  for (std::size_t arm = 0; arm < totals.storage_counts.size(); ++arm) {
-    for (std::size_t mixer = 0; mixer < totals.storage_counts[arm].size(); ++mixer) {
-      StorageCounts& total = totals.storage_counts[arm][mixer];
-      total.saturated += shard.storage_counts[arm][mixer].saturated;
-      total.subnormal += shard.storage_counts[arm][mixer].subnormal;
-      total.non_finite += shard.storage_counts[arm][mixer].non_finite;
-    }
-  }
-}
-
 // What an earlier run left of this part. A damaged shard is said to be so, and taken for none.
 std::optional<Shard> shard_left(const std::filesystem::path& folder, std::int64_t index, std::size_t arms,
                                 Progress& progress) {
@@ -144,16 +116,6 @@ void probe(const RunContext& context, const WorkloadConfig& workload, const std:
   result.data["state_error_sequences"] = windows.size();
 }
 
-void describe_memory(const RunContext& context, reports::Workload& result) {
-  const std::unique_ptr<DecodeCache> one_sequence = context.model.make_cache(context.arms, 1, 1);
-  for (std::size_t arm = 0; arm < context.arms.size(); ++arm) {
-    const SequenceBytes bytes = one_sequence->sequence_bytes(arm);
-    reports::ArmResult& described = result.arms[context.arms[arm].name];
-    described.state_bytes = bytes.state;
-    described.ring_bytes = bytes.ring;
-  }
-}
-
 }  // namespace
 
 datasets::WindowReader open_windows(const WorkloadConfig& workload, std::int64_t vocab_size,
@@ -171,6 +133,16 @@ datasets::WindowReader open_windows(const WorkloadConfig& workload, std::int64_t
   if (workload.bos && tokenizer) options.bos = tokenizer->bos_id();
   options.max_tokens = workload.max_tokens.value_or(0);
   return {std::move(sources), tokenizer, options};
+}
+
+void describe_memory(const RunContext& context, reports::Workload& result) {
+  const std::unique_ptr<DecodeCache> one_sequence = context.model.make_cache(context.arms, 1, 1);
+  for (std::size_t arm = 0; arm < context.arms.size(); ++arm) {
+    const SequenceBytes bytes = one_sequence->sequence_bytes(arm);
+    reports::ArmResult& described = result.arms[context.arms[arm].name];
+    described.state_bytes = bytes.state;
+    described.ring_bytes = bytes.ring;
+  }
 }
 
 reports::Workload run_perplexity(const RunContext& context, const WorkloadConfig& workload,

@@ -40,4 +40,7 @@ datasets::WindowReader open_windows(const WorkloadConfig& workload, std::int64_t
 reports::Workload run_perplexity(const RunContext& context, const WorkloadConfig& workload,
                                  const WorkloadFolders& folders);
 
+// Fills each arm's bytes of state and ring per sequence.
+void describe_memory(const RunContext& context, reports::Workload& result);
+
 }  // namespace replayeval

@@ -4,6 +4,7 @@
 //                   And the program's revision, which unfinished work must not mix
 //   progress/       finished shards of work; removed when the run is complete
 //   tokens/         per-token arrays, one .npy per arm and workload
+//   samples/        tasks' documents with answers and metrics, one JSONL file per arm and workload
 //   results.json    written when a workload is complete; report.* are made from it
 //
 // One writer at a time: the folder is locked while a run works in it. A run that ends before it has any work to show
@@ -39,6 +40,7 @@ class ResultFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path results_file() const { return path_ / "results.json"; }
   std::filesystem::path tokens_folder() const { return path_ / "tokens"; }
+  std::filesystem::path samples_folder() const { return path_ / "samples"; }
   std::filesystem::path shard_folder(const std::string& workload) const { return path_ / "progress" / workload; }
 
   void remove_progress();

@@ -16,6 +16,7 @@
 #include "eval/comparator/recall/recall_workload.h"
 #include "eval/comparator/result_folder.h"
 #include "eval/comparator/run_config.h"
+#include "eval/comparator/tasks/task_workload.h"
 #include "eval/model/architecture.h"
 #include "eval/model/model.h"
 #include "reports/markdown.h"
@@ -35,6 +36,10 @@ json identity_of(const RunConfig& config, const Checkpoint& checkpoint,
     if (workload.kind == "recall") {
       for (const datasets::RecallTask& task : open_recall(workload, tokenizer))
         data[workload.name].push_back(task.describe());
+      continue;
+    }
+    if (workload.kind == "task") {
+      data[workload.name] = open_task(workload).describe();
       continue;
     }
     const json description = open_windows(workload, vocab_size, tokenizer).describe();
@@ -131,6 +136,8 @@ void describe_run(const RunContext& context, const Checkpoint& checkpoint, repor
 
 reports::Workload run_workload(const RunContext& context, const WorkloadConfig& workload, const ResultFolder& folder) {
   if (workload.kind == "recall") return run_recall(context, workload);
+  if (workload.kind == "task")
+    return run_task(context, workload, {folder.shard_folder(workload.name), folder.samples_folder()});
   return run_perplexity(context, workload, {folder.shard_folder(workload.name), folder.tokens_folder()});
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "eval/comparator/tasks/task_config.h"
 #include "eval/comparator/token_files.h"
 #include "eval/comparator/yaml_map.h"
 
@@ -254,12 +255,14 @@ WorkloadConfig parse_recall_workload(const YAML::Node& node, const std::filesyst
 WorkloadConfig parse_workload(const YAML::Node& node, const std::filesystem::path& file) {
   if (node.IsMap() && node["kind"].IsDefined() && node["kind"].IsScalar() && node["kind"].Scalar() == "recall")
     return parse_recall_workload(node, file);
+  if (node.IsMap() && node["kind"].IsDefined() && node["kind"].IsScalar() && node["kind"].Scalar() == "task")
+    return parse_task_workload(node, file);
   const YamlMap map(node, file, "a workload",
                     {"name", "kind", "sources", "context", "stride", "bos", "max_tokens", "batch", "block", "mode",
                      "prompt", "position_buckets", "state_error"});
   WorkloadConfig workload;
   workload.name = map.name("name");
-  workload.kind = map.word("kind", {"perplexity", "recall"});
+  workload.kind = map.word("kind", {"perplexity", "recall", "task"});
   workload.sources = parse_sources(map);
   if (map.has("context")) workload.context = map.integer("context", 1, longest_context);
   workload.stride = map.has("stride") ? map.integer("stride", 1, workload.context) : workload.context;
@@ -362,8 +365,9 @@ std::size_t RunConfig::baseline_index() const {
 
 bool RunConfig::needs_tokenizer() const {
   return std::any_of(workloads.begin(), workloads.end(), [](const WorkloadConfig& workload) {
-    return !workload.recall.empty() || std::any_of(workload.sources.begin(), workload.sources.end(),
-                                                   [](const SourceConfig& source) { return !source.random_ids; });
+    return !workload.recall.empty() || workload.task ||
+           std::any_of(workload.sources.begin(), workload.sources.end(),
+                       [](const SourceConfig& source) { return !source.random_ids; });
   });
 }
 

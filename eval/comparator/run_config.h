@@ -14,6 +14,7 @@
 
 #include "datasets/random_ids.h"
 #include "datasets/recall/recall.h"
+#include "datasets/tasks/task_source.h"
 #include "datasets/text_source.h"
 #include "eval/executors/arm.h"
 #include "eval/model/delta_numerics.h"
@@ -65,11 +66,19 @@ struct RecallConfig {
   std::string place;           // "FILE:LINE:COL", for messages
 };
 
+struct TaskConfig {
+  tasks::TaskSourceSpec source;
+  std::filesystem::path root;    // what its paths are relative to; empty after parse_run_config
+  std::string place;             // "FILE:LINE:COL", for messages
+  std::optional<double> margin;  // accuracy differences that equivalence is tested within
+};
+
 struct WorkloadConfig {
   std::string name;
   std::string kind = "perplexity";
   std::vector<SourceConfig> sources;  // perplexity
   std::vector<RecallConfig> recall;   // recall: its tasks
+  std::optional<TaskConfig> task;     // task
   std::int64_t context = 2048;
   std::int64_t stride = 2048;              // tokens between window starts; default: context
   bool bos = true;                         // windows begin with the tokenizer's BOS

@@ -63,6 +63,9 @@ RunConfig load_run_config(const fs::path& file) {
     for (RecallConfig& task : workload.recall)
       if (!task.spec.haystack.empty())
         task.root = root_of(task.spec.haystack.front().path, file, task.place, "haystack", false);
+  for (WorkloadConfig& workload : config.workloads)
+    if (workload.task)
+      workload.task->root = root_of(workload.task->source.path, file, workload.task->place, "path", false);
   return config;
 }
 

@@ -58,6 +58,62 @@ void for_each_array(Records& records, Visit visit) {
   }
 }
 
+void require_file(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) throw DamagedShard(file.string() + ": is missing, or no file");
+}
+
+void require_hash(const fs::path& file, const std::string& hash, const nlohmann::json& expected) {
+  if (hash != expected) throw DamagedShard(file.string() + ": damaged (its SHA-256 is not the one that was stored)");
+}
+
+// All of a shard but its tokens, once it is known that both files are what save_shard left.
+Shard read_costs(const fs::path& json_file, const fs::path& arrays) {
+  require_file(json_file);
+  require_file(arrays);
+  Shard shard;
+  try {
+    std::ifstream stream(json_file);
+    const nlohmann::json said = nlohmann::json::parse(stream);
+    require_hash(json_file, datasets::sha256_hex(said.at("costs").dump()), said.at(costs_hash_key));
+    require_hash(arrays, datasets::sha256_file(arrays), said.at(tokens_hash_key));
+    costs_from_json(said.at("costs"), shard);
+  } catch (const nlohmann::json::exception&) {
+    throw DamagedShard(json_file.string() + ": damaged (not the JSON that was stored)");
+  }
+  return shard;
+}
+
+}  // namespace
+
+void add_costs(Shard& totals, const Shard& shard) {
+  totals.decoded_tokens += shard.decoded_tokens;
+  totals.seconds += shard.seconds;
+  for (const KernelSeconds& entry : shard.kernel_seconds) {
+    const auto same = std::find_if(totals.kernel_seconds.begin(), totals.kernel_seconds.end(), [&](const auto& total) {
+      return total.arm == entry.arm && total.kernel == entry.kernel;
+    });
+    if (same == totals.kernel_seconds.end()) {
+      totals.kernel_seconds.push_back(entry);
+    } else {
+      same->calls += entry.calls;
+      same->seconds += entry.seconds;
+    }
+  }
+  if (totals.storage_counts.empty()) {
+    totals.storage_counts = shard.storage_counts;
+    return;
+  }
+  for (std::size_t arm = 0; arm < totals.storage_counts.size(); ++arm) {
+    for (std::size_t mixer = 0; mixer < totals.storage_counts[arm].size(); ++mixer) {
+      StorageCounts& total = totals.storage_counts[arm][mixer];
+      total.saturated += shard.storage_counts[arm][mixer].saturated;
+      total.subnormal += shard.storage_counts[arm][mixer].subnormal;
+      total.non_finite += shard.storage_counts[arm][mixer].non_finite;
+    }
+  }
+}
+
 nlohmann::json costs_to_json(const Shard& shard) {
   nlohmann::json kernels = nlohmann::json::array();
   for (const KernelSeconds& entry : shard.kernel_seconds) {
@@ -87,34 +143,6 @@ void costs_from_json(const nlohmann::json& json, Shard& shard) {
     for (const auto& mixer : arm) mixers.push_back({mixer.at(0), mixer.at(1), mixer.at(2)});
   }
 }
-
-void require_file(const fs::path& file) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(file, ignored)) throw DamagedShard(file.string() + ": is missing, or no file");
-}
-
-void require_hash(const fs::path& file, const std::string& hash, const nlohmann::json& expected) {
-  if (hash != expected) throw DamagedShard(file.string() + ": damaged (its SHA-256 is not the one that was stored)");
-}
-
-// All of a shard but its tokens, once it is known that both files are what save_shard left.
-Shard read_costs(const fs::path& json_file, const fs::path& arrays) {
-  require_file(json_file);
-  require_file(arrays);
-  Shard shard;
-  try {
-    std::ifstream stream(json_file);
-    const nlohmann::json said = nlohmann::json::parse(stream);
-    require_hash(json_file, datasets::sha256_hex(said.at("costs").dump()), said.at(costs_hash_key));
-    require_hash(arrays, datasets::sha256_file(arrays), said.at(tokens_hash_key));
-    costs_from_json(said.at("costs"), shard);
-  } catch (const nlohmann::json::exception&) {
-    throw DamagedShard(json_file.string() + ": damaged (not the JSON that was stored)");
-  }
-  return shard;
-}
-
-}  // namespace
 
 void TokenRecords::append(TokenRecords&& other) {
   if (arms.empty()) arms.resize(other.arms.size());

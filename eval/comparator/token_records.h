@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -33,6 +34,12 @@ struct Shard {
   std::vector<KernelSeconds> kernel_seconds;
   std::vector<std::vector<StorageCounts>> storage_counts;  // [arms][mixers]
 };
+
+void add_costs(Shard& totals, const Shard& shard);  // all but the tokens
+
+// A shard without its tokens.
+nlohmann::json costs_to_json(const Shard& shard);
+void costs_from_json(const nlohmann::json& json, Shard& shard);
 
 // A shard that is not as save_shard left it; the message names the file.
 class DamagedShard : public std::runtime_error {

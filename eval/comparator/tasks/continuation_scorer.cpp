@@ -62,7 +62,7 @@ at::Tensor block_of(const std::vector<const Continuation*>& batch, const std::ve
 
 ContinuationScorer::ContinuationScorer(const Model& model, std::vector<Arm> arms, ScorerOptions options)
     : model_(model), arms_(std::move(arms)), options_(options) {
-  if (options_.block < 1 || options_.batch_tokens < 1)
+  if (options_.block < 1 || options_.call_tokens < 1)
     throw std::invalid_argument("continuation scorer: a block or batch below 1; expected at least one token");
 }
 
@@ -74,7 +74,8 @@ std::vector<std::vector<ContinuationScore>> ContinuationScorer::run(std::span<co
   std::map<std::pair<std::vector<std::int32_t>, std::int64_t>, std::vector<ContinuationScore>> known;
   std::size_t begin = 0;
   while (begin < order.size()) {
-    const std::int64_t rows = std::max<std::int64_t>(1, options_.batch_tokens / inputs_of(*order[begin]));
+    const std::int64_t rows =
+        std::max<std::int64_t>(1, options_.call_tokens / std::min(options_.block, inputs_of(*order[begin])));
     const std::size_t end = std::min(order.size(), begin + static_cast<std::size_t>(rows));
     const std::vector<const Continuation*> batch(order.begin() + static_cast<std::ptrdiff_t>(begin),
                                                  order.begin() + static_cast<std::ptrdiff_t>(end));
@@ -92,13 +93,14 @@ std::vector<std::vector<ContinuationScore>> ContinuationScorer::run(std::span<co
 // Every context but its last token, sequence by sequence, into the arms' caches.
 void ContinuationScorer::prefill(const std::vector<const Continuation*>& batch, DecodeCache& cache,
                                  KernelClock* clock) const {
+  const KernelClock::Scope scope(clock, "", "prefill");  // as a whole: no arm's work
   const auto prompts = model_.make_cache({prefill_arm()}, 1, cache.capacity());
   for (std::size_t row = 0; row < batch.size(); ++row) {
     const std::int64_t tokens = inputs_of(*batch[row]) - batch[row]->scored;
     prompts->reset();
     for (std::int64_t begin = 0; begin < tokens; begin += options_.block)
       model_.forward(block_of({batch[row]}, {begin}, std::min(options_.block, tokens - begin)), *prompts,
-                     Mode::teacher_forced, clock);
+                     Mode::teacher_forced);
     if (tokens > 0) cache.store_prefilled(static_cast<std::int64_t>(row), *prompts, 0);
   }
 }

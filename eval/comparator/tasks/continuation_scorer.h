@@ -28,8 +28,8 @@ struct ScorerOptions {
   // Contexts but for their last token are computed as servers compute prompts; otherwise every token goes through the
   // arms.
   bool prefill = false;
-  std::int64_t block = 256;          // tokens of a sequence per teacher-forced call
-  std::int64_t batch_tokens = 2048;  // of all sequences of a batch, padding included, at most (one sequence at least)
+  std::int64_t block = 256;         // tokens of a sequence per teacher-forced call
+  std::int64_t call_tokens = 2048;  // of all sequences of such a call, padding included (one sequence at least)
 };
 
 // What scoring took, over all run() calls.

@@ -108,7 +108,7 @@ class ContinuationScorerTest : public ::testing::Test {
 
 TEST_F(ContinuationScorerTest, AddsUpTheLogSoftmaxOfEachSequence) {
   const std::vector<Continuation> requests = mixed();
-  expect_direct(requests, {Mode::teacher_forced, false, 16, 64});
+  expect_direct(requests, {Mode::teacher_forced, false, 16, 32});
   expect_direct(requests, {Mode::stepwise, false, 7, 200});
 }
 

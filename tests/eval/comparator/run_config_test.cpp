@@ -238,7 +238,7 @@ const std::vector<Mistake> mistakes = {
     Mistake{"name: replay", "name: exact",
             ":5:12: key 'name': 'exact' is another arm's already; expected distinct "
             "names"},
-    Mistake{"kind: perplexity", "kind: haiku", ":8:11: key 'kind': expected perplexity, found 'haiku'"},
+    Mistake{"kind: perplexity", "kind: haiku", ":8:11: key 'kind': expected one of perplexity, recall, task, found 'haiku'"},
     Mistake{"[a.txt]", "[]", ":9:14: key 'sources': expected a list of sources, each with a path, found a list"},
     Mistake{"[a.txt]", "[{name: a}]", ":9:15: key 'path': missing from a source; expected a file or a glob"},
     Mistake{"[a.txt]", "[a.txt, b/a.txt]",
@@ -249,7 +249,7 @@ const std::vector<Mistake> mistakes = {
     Mistake{"[a.txt]", "[a.txt]\n    batch: many",
             ":10:12: key 'batch': expected a whole number from 1 to 65536, found 'many'"},
     Mistake{"[a.txt]", "[a.txt]\n    prompt: prefill",
-            ":10:13: key 'prompt': prefill is not supported yet; expected decode"},
+            ":10:13: key 'prompt': prefill is not supported for perplexity yet; expected decode"},
     Mistake{"[a.txt]", "[a.txt]\n    position_buckets: [5, 5]",
             ":10:27: key 'position_buckets': expected a number above the one before it, 5, found '5'"},
     Mistake{"[a.txt]", "[a.txt]\n    state_error: {count: 2, positions: [4]}",

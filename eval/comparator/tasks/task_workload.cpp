@@ -1,0 +1,196 @@
+#include "eval/comparator/tasks/task_workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "datasets/tasks/sample_writer.h"
+#include "datasets/tasks/task_totals.h"
+#include "eval/comparator/interrupt.h"
+#include "eval/comparator/perplexity_summary.h"
+#include "eval/comparator/progress.h"
+#include "eval/comparator/tasks/continuation_scorer.h"
+#include "eval/comparator/tasks/task_requests.h"
+#include "eval/comparator/tasks/task_shard.h"
+#include "eval/comparator/tasks/task_summary.h"
+
+namespace replayeval {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Rows of a dense product that keep each device busy, and input tokens of a part of the work.
+constexpr std::int64_t cpu_rows = 2048, cpu_part = std::int64_t{1} << 15;
+constexpr std::int64_t cuda_rows = 32768, cuda_part = std::int64_t{1} << 20;
+
+bool on_cuda(const RunContext& context) { return context.model.options().device == DeviceKind::cuda; }
+
+ScorerOptions scorer_options(const RunContext& context, const WorkloadConfig& workload) {
+  ScorerOptions options;
+  options.mode = workload.mode;
+  options.prefill = workload.prompt == Prompt::prefill;
+  options.block = workload.block;
+  options.call_tokens = std::max<std::int64_t>(
+      1, (on_cuda(context) ? cuda_rows : cpu_rows) / static_cast<std::int64_t>(context.arms.size()));
+  return options;
+}
+
+// Documents of each part: whole ones, so that equal choices are scored together.
+std::vector<std::size_t> part_ends(const TaskRequests& task, std::int64_t tokens) {
+  std::vector<std::size_t> ends;
+  std::int64_t in_part = 0;
+  for (std::size_t d = 0; d < task.documents.size(); ++d) {
+    for (std::size_t r = task.first[d]; r < task.first[d + 1]; ++r)
+      in_part += static_cast<std::int64_t>(task.requests[r].tokens.size());
+    if (in_part < tokens && d + 1 < task.documents.size()) continue;
+    ends.push_back(d + 1);
+    in_part = 0;
+  }
+  return ends;
+}
+
+TaskShard score_part(const RunContext& context, const WorkloadConfig& workload, std::span<const Continuation> requests,
+                     Progress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  KernelClock clock(context.model.options().device);
+  ContinuationScorer scorer(context.model, context.arms, scorer_options(context, workload));
+  auto left = static_cast<std::int64_t>(requests.size());
+  const auto scores = scorer.run(
+      requests,
+      [&](std::int64_t done) {
+        if (interrupt_requested()) throw Interrupted("stopped; the same command goes on from here");
+        progress.add(done);
+        left -= done;
+      },
+      &clock);
+  progress.add(left);  // those that are equal to others
+  TaskShard shard;
+  for (const auto& request : scores) {
+    auto& arms = shard.scores.emplace_back();
+    for (const ContinuationScore& score : request) arms.push_back({score.log_likelihood, score.greedy});
+  }
+  shard.costs.decoded_tokens = scorer.costs().decoded_tokens;
+  shard.costs.storage_counts = scorer.costs().storage_counts;
+  shard.costs.storage_counts.resize(context.arms.size());
+  shard.costs.kernel_seconds = clock.totals();
+  shard.costs.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return shard;
+}
+
+std::optional<TaskShard> shard_left(const fs::path& folder, std::int64_t index, std::size_t requests, std::size_t arms,
+                                    Progress& progress) {
+  if (!has_task_shard(folder, index)) return std::nullopt;
+  try {
+    return load_task_shard(folder, index, requests, arms);
+  } catch (const DamagedShard& damage) {
+    progress.note(fmt::format("replayeval: warning: {}; this part is computed again", damage.what()));
+    return std::nullopt;
+  }
+}
+
+// All requests' scores, computed or read back.
+TaskShard score_all(const RunContext& context, const WorkloadConfig& workload, const TaskRequests& task,
+                    const fs::path& folder) {
+  Progress progress(workload.name, static_cast<std::int64_t>(task.requests.size()), context.quiet);
+  for (const std::string& warning : task.warnings)
+    progress.note(fmt::format("replayeval: warning: workload '{}': {}", workload.name, warning));
+  TaskShard all;
+  std::size_t begin = 0;
+  for (std::int64_t index = 0; const std::size_t end : part_ends(task, on_cuda(context) ? cuda_part : cpu_part)) {
+    const auto requests = std::span(task.requests).subspan(task.first[begin], task.first[end] - task.first[begin]);
+    std::optional<TaskShard> shard = shard_left(folder, index, requests.size(), context.arms.size(), progress);
+    if (shard) {
+      progress.skip(static_cast<std::int64_t>(requests.size()));
+    } else {
+      progress.start();
+      if (interrupt_requested()) throw Interrupted("stopped; the same command goes on from here");
+      shard = score_part(context, workload, requests, progress);
+      save_task_shard(folder, index, *shard);
+    }
+    all.scores.insert(all.scores.end(), shard->scores.begin(), shard->scores.end());
+    add_costs(all.costs, shard->costs);
+    begin = end;
+    ++index;
+  }
+  progress.finish();
+  return all;
+}
+
+// What an arm's answers are worth; writes its samples.
+tasks::TaskTotals judge(const TaskRequests& task, const tasks::TaskScorer& scorer, const TaskShard& scored,
+                        std::size_t arm, const fs::path& samples) {
+  tasks::TaskTotals totals(task.documents.front().type);
+  tasks::SampleWriter writer(samples);
+  for (std::size_t d = 0; d < task.documents.size(); ++d) {
+    std::vector<tasks::RequestScore> scores;
+    for (std::size_t r = task.first[d]; r < task.first[d + 1]; ++r) scores.push_back(scored.scores[r][arm]);
+    const tasks::DocumentResponse response = tasks::response_of(task.documents[d], scores);
+    const std::vector<tasks::FilterScores> worth = scorer.score(task.documents[d], response);
+    totals.add(worth);
+    writer.add(task.documents[d], response, worth);
+  }
+  writer.finish();
+  return totals;
+}
+
+nlohmann::json describe(const WorkloadConfig& workload, const tasks::TaskSource& source, const TaskRequests& task,
+                        const TaskShard& scored) {
+  nlohmann::json data = {{"sources", {source.describe()}},
+                         {"documents", task.documents.size()},
+                         {"requests", task.counts.requests},
+                         {"tokens_scored", task.counts.scored_tokens},
+                         {"tokens_decoded", scored.costs.decoded_tokens},
+                         {"mode", mode_name(workload.mode)},
+                         {"prompt", prompt_name(workload.prompt)},
+                         {"encoding", to_json(task.counts)},
+                         {"warnings", task.warnings}};
+  if (workload.task->margin) data["margin"] = *workload.task->margin;
+  return data;
+}
+
+}  // namespace
+
+tasks::TaskSource open_task(const WorkloadConfig& workload) {
+  tasks::TaskSource source = tasks::TaskSource::open(workload.task->source, workload.task->root);
+  if (source.settings().type == tasks::RequestType::generate_until)
+    throw ConfigError(
+        fmt::format("{}: workload '{}': '{}' is a task of type generate_until; expected loglikelihood, "
+                    "loglikelihood_rolling or multiple_choice",
+                    workload.task->place, workload.name, source.name()));
+  return source;
+}
+
+reports::Workload run_task(const RunContext& context, const WorkloadConfig& workload, const TaskFolders& folders) {
+  if (workload.task->margin && context.config.confidence <= 0.5)
+    throw ConfigError(fmt::format("{}: workload '{}': margin with a confidence of {}; expected one above 0.5",
+                                  context.config.file.string(), workload.name, context.config.confidence));
+  const tasks::TaskSource source = open_task(workload);
+  const tasks::TaskScorer scorer(source.settings(), source.spec().path);
+  const fs::path& checkpoint = context.config.checkpoint_folder;
+  TaskRequests task =
+      encode_task(source, context.tokenizer, fs::is_directory(checkpoint) ? checkpoint : checkpoint.parent_path(),
+                  context.model.max_positions());
+  for (std::string& warning : scorer.warnings()) task.warnings.push_back(std::move(warning));
+  const TaskShard scored = score_all(context, workload, task, folders.shards);
+
+  fs::create_directories(folders.samples);
+  std::vector<tasks::TaskTotals> totals;
+  for (std::size_t arm = 0; arm < context.arms.size(); ++arm)
+    totals.push_back(judge(task, scorer, scored, arm,
+                           folders.samples / fmt::format("{}.{}.jsonl", workload.name, context.arms[arm].name)));
+  reports::Workload result;
+  result.name = workload.name;
+  result.kind = workload.kind;
+  result.data = describe(workload, source, task, scored);
+  if (context.config.random_weights) result.data["weights"] = "random";
+  summarise_task(context, workload, totals, result);
+  summarise_requests(context, scored.scores, result);
+  summarise_costs(context, scored.costs, result);
+  describe_memory(context, result);
+  return result;
+}
+
+}  // namespace replayeval

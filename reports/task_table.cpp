@@ -1,0 +1,159 @@
+#include "reports/task_table.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "reports/markdown_sections.h"
+#include "reports/markdown_table.h"
+#include "reports/numbers.h"
+#include "reports/summary.h"
+
+namespace replayeval::reports {
+namespace {
+
+constexpr const char* absent = "–";
+
+struct TaskMetric {
+  std::string name, delta, unit;
+  bool higher_is_better = true;
+};
+
+std::vector<TaskMetric> metrics_of(const Workload& workload) {
+  std::vector<TaskMetric> metrics;
+  if (!workload.data.contains("metrics")) return metrics;
+  for (const nlohmann::json& metric : workload.data["metrics"])
+    metrics.push_back({metric.at("name"), metric.at("delta"), metric.at("unit"), metric.at("higher_is_better")});
+  return metrics;
+}
+
+template <typename T>
+const T* find_in(const std::map<std::string, T>& values, const std::string& name) {
+  const auto found = values.find(name);
+  return found == values.end() ? nullptr : &found->second;
+}
+
+const Metric* value_of(const Workload& workload, const std::string& arm, const std::string& metric) {
+  const ArmResult* result = find_in(workload.arms, arm);
+  return result == nullptr ? nullptr : find_in(result->metrics, metric);
+}
+
+const Delta* delta_of(const Workload& workload, const std::string& arm, const std::string& metric) {
+  const auto found = workload.deltas.find(arm);
+  return found == workload.deltas.end() ? nullptr : find_in(found->second, metric);
+}
+
+// In points or percent, with the sign that says so.
+std::string delta_text(const Delta& delta, const TaskMetric& metric) {
+  const Spread text = spread(delta.value, delta.low, delta.high, metric.unit == "none" ? 1.0 : 100.0);
+  const std::string unit = metric.unit == "percent" ? " %" : metric.unit == "points" ? " pt" : "";
+  std::string shown = text.value + unit;
+  if (!text.low.empty()) shown += fmt::format(" [{}, {}]", text.low, text.high);
+  return shown;
+}
+
+// The answer of the test of equivalence within the workload's margin; "" where none was asked for.
+std::string equivalence_text(const Workload& workload, const std::string& arm, const std::string& metric) {
+  const nlohmann::json::json_pointer place = nlohmann::json::json_pointer("/equivalence") / arm / metric;
+  if (!workload.data.contains(place)) return "";
+  const nlohmann::json& tested = workload.data.at(place);
+  return fmt::format("{} (p {})", tested.at("equivalent").get<bool>() ? "yes" : "not shown",
+                     significant(tested.at("p_value").get<double>(), 2));
+}
+
+// The cells of every metric and arm that there is a value of.
+std::vector<std::vector<std::string>> rows_of(const Results& results, const Workload& workload) {
+  std::vector<std::vector<std::string>> rows;
+  for (const TaskMetric& metric : metrics_of(workload)) {
+    for (const ArmSummary& arm : summarise(results, workload)) {
+      const Metric* value = value_of(workload, arm.name, metric.name);
+      if (value == nullptr) continue;
+      const Metric* error = value_of(workload, arm.name, metric.name + "_stderr");
+      const Delta* delta = arm.is_baseline ? nullptr : delta_of(workload, arm.name, metric.delta);
+      rows.push_back({metric.name, arm.name + (arm.is_baseline ? " *" : ""), significant(value->value, 5),
+                      error == nullptr ? absent : significant(error->value, 2),
+                      delta == nullptr ? "" : delta_text(*delta, metric),
+                      delta == nullptr || !delta->p_value ? "" : significant(*delta->p_value, 2),
+                      equivalence_text(workload, arm.name, metric.name)});
+    }
+  }
+  return rows;
+}
+
+bool nothing_differs(const Workload& workload, const std::string& arm) {
+  const auto divergence = workload.divergence.find(arm);
+  if (divergence == workload.divergence.end()) return false;
+  const Metric* largest = find_in(divergence->second, "log_likelihood_max");
+  return largest != nullptr && largest->value == 0.0;
+}
+
+}  // namespace
+
+TextTable task_table(const Results& results, const Workload& workload) {
+  TextTable table({{"metric", Align::left, 0},
+                   {"arm", Align::left, 0},
+                   {"value", Align::right, 0},
+                   {"±", Align::right, 7},
+                   {"Δ", Align::left, 9},
+                   {"p", Align::right, 8},
+                   {"equivalent", Align::left, 6}});
+  for (const std::vector<std::string>& row : rows_of(results, workload)) {
+    std::vector<Cell> cells;
+    for (const std::string& cell : row) cells.push_back({cell});
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+std::string task_warnings(const Workload& workload) {
+  std::string text;
+  if (!workload.data.contains("warnings")) return text;
+  for (const nlohmann::json& warning : workload.data["warnings"]) text += warning.get<std::string>() + "\n";
+  return text;
+}
+
+Verdict task_verdict(const Workload& workload, const std::string& arm) {
+  const std::vector<TaskMetric> metrics = metrics_of(workload);
+  const Delta* delta = metrics.empty() ? nullptr : delta_of(workload, arm, metrics.front().delta);
+  if (delta == nullptr) return {.change = Change::unknown, .text = "not compared with the baseline"};
+  if (nothing_differs(workload, arm))
+    return {.change = Change::identical, .text = "identical to the baseline, request for request"};
+  const TaskMetric& metric = metrics.front();
+  if (workload.data.value("weights", "") == "random")
+    return {.change = Change::unknown,
+            .text = "random weights: answers differ from the baseline's, which says nothing about a model's quality"};
+  std::string figures = fmt::format("Δ{} {}", metric.name, delta_text(*delta, metric));
+  if (!delta->low || !delta->high)
+    return {.change = Change::unknown, .text = figures + ", without an interval: too few documents to tell"};
+  if (delta->confidence) figures += fmt::format(" ({:g} %)", 100.0 * *delta->confidence);
+  if (*delta->low <= 0.0 && *delta->high >= 0.0)
+    return {.change = Change::none, .text = "no measurable change: " + figures};
+  const bool worse = (*delta->low > 0.0) != metric.higher_is_better;
+  return {.change = worse ? Change::worse : Change::better, .text = (worse ? "worse: " : "better: ") + figures};
+}
+
+namespace markdown {
+
+std::string task(const Results& results, const Workload& workload) {
+  MarkdownTable table({"metric", "arm", "value", "standard error", "Δ [interval]", "p", "equivalent"}, {1, 4, 6});
+  for (const std::vector<std::string>& row : rows_of(results, workload)) {
+    std::vector<std::string> cells;
+    for (const std::string& cell : row) cells.push_back(escaped(cell));
+    table.add_row(cells);
+  }
+  if (table.empty()) return "";
+  std::string text =
+      "### Metrics\n\n" + table.text() +
+      "\nStandard errors as lm-evaluation-harness computes them, of one arm alone; Δ is paired, document "
+      "by document. pt: percentage points.";
+  if (workload.data.contains("margin"))
+    text += fmt::format(" Equivalent: within ±{:g} points by two one-sided tests.",
+                        100.0 * workload.data["margin"].get<double>());
+  text += "\n";
+  if (const std::string warnings = task_warnings(workload); !warnings.empty())
+    text += "\nWarnings:\n\n```text\n" + warnings + "```\n";
+  return text;
+}
+
+}  // namespace markdown
+}  // namespace replayeval::reports

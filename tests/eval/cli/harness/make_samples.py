@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Write tests/eval/cli/harness/CHECKPOINT: what lm-evaluation-harness 0.4.13 makes of the bundled checkpoints.
+
+    python tests/eval/cli/harness/make_samples.py      in an environment with lm_eval[hf]==0.4.13 and transformers==5.17.0
+
+Its `hf` model, on the CPU in float32, runs one task of each request type without generation, few-shot variants included,
+through `lm_eval run` as the how-to of configs/README.md shows. The documents are made up here, or cut from the READMEs of
+the checkpoints. Rows keep what the harness wrote; of the results file, what decides how they are read and scored.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import yaml
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[3]
+CHECKPOINTS = ("tiny-nemotron-h", "tiny-qwen3-next")
+DATE = "2026-01-01T00-00-00.000000"
+KEPT_CONFIG = ("task", "output_type", "metric_list", "filter_list", "doc_to_choice", "doc_to_target", "target_delimiter",
+               "fewshot_delimiter", "repeats", "num_fewshot")
+
+ANIMALS = ["dog", "horse", "whale", "eagle", "salmon", "spider", "frog", "snake", "cow", "owl", "bee", "shark"]
+KINDS = ["mammal", "mammal", "mammal", "bird", "fish", "arachnid", "amphibian", "reptile", "mammal", "bird", "insect", "fish"]
+CHOICES = [{"question": f"What kind of animal is the {animal}?", "label": i % 4,
+            "options": [kind if j == i % 4 else ["plant of the sea", "stone", "Gemüse 🙂", "river in the north"][j]
+                        for j in range(4)]}
+           for i, (animal, kind) in enumerate(zip(ANIMALS, KINDS, strict=True))]
+CHOICES.append({"question": "Equal choices", "options": ["same", "same", "other", "same"], "label": 1})
+CLOZES = [{"text": text, "last": last} for text, last in [
+    ("The capital of France is", " Paris"), ("Once upon a", " time"), ("the United States of", " America"),
+    ("He was born in New", " York"), ("in the nineteenth", " century"), ("The sun rises in the east and sets in the", " west"),
+    ("at the end of the", " day"), ("between the two", " sides"), ("as well", " as"), ("in order", " to"),
+    ("ends in newlines\n\n", "Then more"), ("geschützt\u00a0", "und Ende"), ("one of the", " most"), ("", "nothing before"),
+]]
+
+
+def texts():
+    for name in CHECKPOINTS:
+        text = (ROOT / "checkpoints" / name / "README.md").read_text(encoding="utf-8")
+        # The harness takes a spelled <s> for the token, sentencepiece takes it for text.
+        words = [word for word in text.split() if "<" not in word]
+        for begin in range(0, 360, 90):
+            yield {"page": " ".join(words[begin : begin + 90])}
+    yield {"page": "Größe, naïveté, 東京タワー, 🙂🙃.\u2028A line\tand a tab."}
+
+
+def task_configs(folder):
+    def task(name, rows, **config):
+        path = folder / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+        return {"task": name, "dataset_path": "json", "test_split": "test", "fewshot_split": "train",
+                "dataset_kwargs": {"data_files": {"test": str(path), "train": str(path)}}, **config}
+
+    choice = {"output_type": "multiple_choice", "doc_to_text": "Q: {{question}}\nA:", "doc_to_choice": "{{options}}",
+              "doc_to_target": "label",
+              "metric_list": [{"metric": name} for name in ("acc", "acc_norm", "acc_bytes", "acc_mutual_info")]}
+    cloze = {"output_type": "loglikelihood", "doc_to_text": "{{text}}", "doc_to_target": "{{last}}",
+             "target_delimiter": "", "metric_list": [{"metric": "perplexity"}, {"metric": "acc"}]}
+    yield task("animals", CHOICES, **choice)
+    yield task("animals_few_shot", CHOICES, num_fewshot=3, description="Choose.\n\n", **choice)
+    yield task("cloze", CLOZES, **cloze)
+    yield task("cloze_few_shot", CLOZES, num_fewshot=2, **cloze)
+    yield task("pages", list(texts()), output_type="loglikelihood_rolling", doc_to_text="", doc_to_target="{{page}}",
+               metric_list=[{"metric": name} for name in ("word_perplexity", "byte_perplexity", "bits_per_byte")])
+
+
+def run(checkpoint, folder):
+    names = []
+    for config in task_configs(folder):
+        (folder / f"{config['task']}.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), encoding="utf-8")
+        names.append(config["task"])
+    subprocess.run([sys.executable, "-m", "lm_eval", "run", "--model", "hf", "--model_args",
+                    # Its cache reads a continuation at the wrong place where another request has the same tokens.
+                    f"pretrained={ROOT / 'checkpoints' / checkpoint},dtype=float32,logits_cache=False",
+                    "--device", "cpu", "--batch_size", "1",
+                    "--include_path", folder, "--tasks", ",".join(names), "--log_samples", "--output_path", folder / "out"],
+                   check=True, env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1",
+                                    "HF_HOME": str(folder / "home")})
+
+
+def keep(checkpoint, folder):
+    target = HERE / checkpoint
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    for path in (folder / "out").rglob("samples_*.jsonl"):
+        shutil.copy(path, target / f"{path.stem.rpartition('_')[0]}_{DATE}.jsonl")
+    path, = (folder / "out").rglob("results_*.json")
+    document = json.loads(path.read_text(encoding="utf-8"))
+    kept = {"results": document["results"],
+            "configs": {name: {key: config[key] for key in KEPT_CONFIG if key in config}
+                        for name, config in document["configs"].items()}}
+    (target / f"results_{DATE}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def main():
+    for checkpoint in CHECKPOINTS:
+        with tempfile.TemporaryDirectory(prefix="replayeval-harness-") as folder:
+            run(checkpoint, pathlib.Path(folder))
+            keep(checkpoint, pathlib.Path(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""`replayeval run` of tasks as a whole: plain files, work that goes on where it stopped, all that can go wrong."""
+
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import program  # noqa: E402
+import tiny_checkpoint  # noqa: E402
+
+ARMS = """
+checkpoint: checkpoint
+arms:
+  - {name: exact, executor: exact, state_storage: float32}
+  - {name: replay, executor: replay, state_storage: bfloat16, ring_storage: bfloat16, buffer_len: 4}
+workloads:
+"""
+CHOICES = "  - {name: choices, kind: task, source: choices.jsonl, prompt: decode}\n"
+TEXTS = "  - {name: texts, kind: task, source: {path: texts.jsonl, max_documents: 3}}\n"
+GENERATED = "  - {name: sums, kind: task, source: {path: sums.jsonl, type: generate_until}}\n"
+
+
+class TaskRunTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="replayeval-task-"))
+        tiny_checkpoint.make_checkpoint(self.folder / "checkpoint")
+        words = tiny_checkpoint.text(400, 3).split()
+        self.write("choices.jsonl", [{"context": " ".join(words[i : i + 9]), "choices": words[i + 9 : i + 12], "answer": i % 3}
+                                     for i in range(300)])
+        self.write("texts.jsonl", [{"text": " ".join(words[i : i + 40])} for i in range(0, 200, 40)])
+        self.write("sums.jsonl", [{"context": "1 + 1 =", "target": "2"}])
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def write(self, name, rows):
+        (self.folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def run_config(self, workloads, *arguments):
+        (self.folder / "config.yaml").write_text("name: tasks\n" + ARMS.lstrip() + workloads)
+        return program.call("run", self.folder / "config.yaml", "--output", self.folder / "out", "--quiet", *arguments)
+
+    def results(self):
+        return {workload["name"]: workload
+                for workload in json.loads((self.folder / "out" / "results.json").read_text())["workloads"]}
+
+    def test_plain_files(self):
+        done = self.run_config(CHOICES + TEXTS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = self.results()
+        self.assertEqual(results["choices"]["data"]["documents"], 300)
+        self.assertEqual(results["texts"]["data"]["documents"], 3)
+        self.assertEqual(set(results["choices"]["arms"]["exact"]["metrics"]), {"acc", "acc_stderr", "acc_norm", "acc_norm_stderr"})
+        answers = results["choices"]["data"]["answers"]["replay"]["acc"]
+        self.assertAlmostEqual((answers["gained"] - answers["lost"]) / 300, results["choices"]["deltas"]["replay"]["acc"]["value"])
+        right = [json.loads(line)["acc"] for line in (self.folder / "out/samples/choices.replay.jsonl").read_text().splitlines()]
+        self.assertAlmostEqual(sum(right) / 300, results["choices"]["arms"]["replay"]["metrics"]["acc"]["value"])
+        self.assertEqual(answers["both_right"] + answers["gained"], sum(right))
+        self.assertGreater(results["texts"]["divergence"]["replay"]["log_likelihood_max"]["value"], 0)
+        again = self.run_config(CHOICES + TEXTS)
+        self.assertEqual((again.returncode, again.stdout), (0, done.stdout))
+
+    def test_work_goes_on_where_it_stopped(self):
+        # One of two workloads is done, so that its parts stay; its results are lost.
+        done = self.run_config(CHOICES + TEXTS, "--only", "choices")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        parts = sorted((self.folder / "out/progress/choices").iterdir())
+        self.assertGreaterEqual(len(parts), 1)
+        before = self.results()["choices"]
+        samples = (self.folder / "out/samples/choices.replay.jsonl").read_bytes()
+        (self.folder / "out/results.json").unlink()
+        (self.folder / "out/samples/choices.replay.jsonl").unlink()
+        done = self.run_config(CHOICES + TEXTS, "--only", "choices")
+        self.assertEqual((done.returncode, done.stderr.count("warning")), (0, 0), done.stderr)
+        self.assertEqual(self.results()["choices"], before)  # seconds, too: nothing was computed
+        self.assertEqual((self.folder / "out/samples/choices.replay.jsonl").read_bytes(), samples)
+        (self.folder / "out/results.json").unlink()
+        parts[0].write_text(parts[0].read_text().replace("false", "true", 1))
+        done = self.run_config(CHOICES + TEXTS, "--only", "choices")
+        self.assertIn(f"{parts[0].name}: damaged", done.stderr)
+        self.assertEqual(self.results()["choices"]["deltas"], before["deltas"])
+        self.assertEqual((self.folder / "out/samples/choices.replay.jsonl").read_bytes(), samples)
+
+    def refused(self, workloads, *parts):
+        done = self.run_config(workloads)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_refusals_leave_nothing(self):
+        self.refused(GENERATED, "config.yaml:7:", "'sums'", "generate_until; expected loglikelihood")
+        self.refused(CHOICES.replace("choices.jsonl", "none.jsonl"), "config.yaml:7:", "expected an existing file")
+        self.write("choices.jsonl", [{"context": "a", "choices": ["b"], "answer": 3}])
+        self.refused(CHOICES, "choices.jsonl: line 1", "answer")
+
+
+if __name__ == "__main__":
+    unittest.main()
