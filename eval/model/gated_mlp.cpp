@@ -20,7 +20,7 @@ at::Tensor GatedMlpBlock::run(const at::Tensor& x, const Step& step) const {
     if (form_.gate_multiplier != 1.0) gate = multiply(gate, form_.gate_multiplier);
     gate = gated(gate, up, form_.activation);
   }
-  const at::Tensor out = timed_linear(gate, weights_.down_proj, step);
+  at::Tensor out = timed_linear(gate, weights_.down_proj, step);
   if (form_.down_multiplier == 1.0) return out;
   const KernelClock::Scope scope(step.clock, "", "activation");
   return multiply(out, form_.down_multiplier);

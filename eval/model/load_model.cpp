@@ -20,7 +20,7 @@ constexpr double share_for_weights = 0.9;
 
 // All visible GPUs for `auto`, the first one where nothing was said.
 std::vector<at::Device> devices_of(const ModelOptions& options) {
-  const int count = at::globalContext().getAcceleratorHooksInterface(at::kCUDA).deviceCount();
+  const c10::DeviceIndex count = at::globalContext().getAcceleratorHooksInterface(at::kCUDA).deviceCount();
   std::vector<at::Device> devices;
   std::set<int> seen;
   for (const int gpu : options.gpus) {

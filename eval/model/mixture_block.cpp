@@ -21,7 +21,7 @@ at::Tensor MixtureBlock::run(const at::Tensor& x, const Step& step) const {
 }
 
 at::Tensor MixtureBlock::run_shared(const at::Tensor& x, const Step& step) const {
-  const at::Tensor out = parts_.shared->run(x, step);
+  at::Tensor out = parts_.shared->run(x, step);
   if (!parts_.shared_gate.weight.defined()) return out;
   const at::Tensor gate = timed_linear(x, parts_.shared_gate, step);
   const KernelClock::Scope scope(step.clock, "", "activation");

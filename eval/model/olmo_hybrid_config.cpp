@@ -14,7 +14,7 @@ namespace {
 std::vector<LayerKind> read_layers(ConfigReader& reader) {
   const std::string key = "layer_types";
   if (reader.has(key)) {
-    const std::vector<LayerKind> layers = read_layer_names(reader, key, {LayerKind::gated_delta, LayerKind::attention});
+    std::vector<LayerKind> layers = read_layer_names(reader, key, {LayerKind::gated_delta, LayerKind::attention});
     if (layers.empty()) reader.fail(key, "at least one layer");
     check_layer_count(reader, layers, key);
     return layers;
