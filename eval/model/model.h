@@ -105,12 +105,12 @@ class Model {
   virtual std::unique_ptr<DecodeCache> make_cache(const std::vector<Arm>& arms, std::int64_t slots,
                                                   std::int64_t capacity) const = 0;
 
-  // ids: [B, T] int64 on the CPU or the model's device, the same for all arms, or [arms, B, T]. Row b is appended to slot slots[b] of every arm; without
-  // `slots` to slot b, and B == cache.slots(). Slots are distinct; a negative one marks a padded row, whose tokens go
-  // nowhere and whose results mean nothing. Returns the hidden states after the final norm, [arms, B, T, hidden_size],
-  // compute dtype. stepwise runs T one-token steps, teacher_forced one block. Throws std::invalid_argument on a token
-  // id outside the vocabulary (naming id, place and vocabulary size), on slots that do not exist or repeat, or when
-  // capacity would be passed; std::runtime_error on CUDA failures.
+  // ids: [B, T] int64 on the CPU or the model's device, the same for all arms, or [arms, B, T]. Row b is appended to
+  // slot slots[b] of every arm; without `slots` to slot b, and B == cache.slots(). Slots are distinct; a negative one
+  // marks a padded row, whose tokens go nowhere and whose results mean nothing. Returns the hidden states after the
+  // final norm, [arms, B, T, hidden_size], compute dtype. stepwise runs T one-token steps, teacher_forced one block.
+  // Throws std::invalid_argument on a token id outside the vocabulary (naming id, place and vocabulary size), on slots
+  // that do not exist or repeat, or when capacity would be passed; std::runtime_error on CUDA failures.
   virtual at::Tensor forward(const at::Tensor& ids, DecodeCache& cache, Mode mode, KernelClock* clock = nullptr,
                              MixerTap* tap = nullptr, const std::vector<std::int32_t>& slots = {}) const = 0;
 

@@ -107,7 +107,9 @@ TEST(SummaryTable, SpeedIsRoundedNotCut) {
 TEST(SummaryTable, EveryComparedArmHasAVerdict) {
   const std::string table = summary_table(sample_results(), {});
   EXPECT_THAT(table, HasSubstr("• exact_float32_again (exact, float32 state): identical to the baseline"));
-  EXPECT_THAT(table, HasSubstr("• replay_float32 (replay, L = 16, float32 state, float32 ring of inputs): no measurable change"));
+  EXPECT_THAT(
+      table,
+      HasSubstr("• replay_float32 (replay, L = 16, float32 state, float32 ring of inputs): no measurable change"));
   EXPECT_THAT(table, Not(HasSubstr("• exact_float32 (")));
 }
 

@@ -70,7 +70,7 @@ void RecallPass::decode_after_prefill(const std::vector<datasets::RecallItem>& i
     prompts_->reset();
     for (std::int64_t begin = 0; begin < prompt; begin += workload_.block)
       context_.model.forward(ids_of(one, begin, std::min(workload_.block, prompt - begin)), *prompts_,
-                             Mode::teacher_forced, &clock);
+                             Mode::teacher_forced);  // no arm's work: it has no part in their times
     cache.reset();
     if (prompt > 0) cache.store_prefilled(0, *prompts_, 0);
     for (std::int64_t begin = prompt; begin < inputs; begin += workload_.block) {

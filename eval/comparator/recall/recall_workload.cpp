@@ -91,8 +91,7 @@ void pool(const RunContext& context, const std::string& task, const Answered& al
   }
 }
 
-void summarise_costs(const RunContext& context, KernelClock& clock, std::int64_t decoded,
-                     reports::Workload& result) {
+void summarise_costs(const RunContext& context, KernelClock& clock, std::int64_t decoded, reports::Workload& result) {
   std::map<std::string, double> seconds;
   for (const KernelSeconds& entry : clock.totals()) {
     seconds[entry.arm] += entry.seconds;

@@ -45,7 +45,8 @@ TEST(TaskConfig, EveryKeyArrives) {
 }
 
 TEST(TaskConfig, RefusesWhatItDoesNotKnow) {
-  EXPECT_THAT(refusal("name: t, kind: task"), HasSubstr("key 'source': missing from a task workload; expected a file of samples"));
+  EXPECT_THAT(refusal("name: t, kind: task"),
+              HasSubstr("key 'source': missing from a task workload; expected a file of samples"));
   EXPECT_THAT(refusal("name: t, kind: task, source: ''"), HasSubstr("x.yaml:6:"));
   EXPECT_THAT(refusal("name: t, kind: task, source: t.jsonl, stride: 3"), HasSubstr("'stride'"));
   EXPECT_THAT(refusal("name: t, kind: task, source: {path: t.jsonl, typ: x}"), HasSubstr("'typ' is no key of a task"));
