@@ -13,7 +13,7 @@ at::Tensor mix_arms(const at::Tensor& projected, const Mixer& mixer, std::size_t
                     const Step& step) {
   const std::int64_t arms = projected.size(0);
   const at::Tensor inputs = projected.view({arms, step.batch, step.tokens, -1});
-  const at::Tensor slots = step.rows.slots_on(projected.device());
+  const at::Tensor& slots = step.rows.places(step.tokens, projected.device()).mixer_slots;
   std::vector<at::Tensor> outputs;
   for (std::int64_t arm = 0; arm < arms; ++arm) {
     const at::Tensor input = inputs.select(0, arm);
@@ -36,7 +36,7 @@ at::Tensor MambaBlock::run(const at::Tensor& x, const Step& step) const {
 at::Tensor attend_arms(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionForm& form,
                        std::size_t index, const Step& step) {
   const KernelClock::Scope scope(step.clock, "", "attention");
-  const RowPlaces places = places_of(step.rows, step.tokens, q.device());
+  const RowPlaces& places = step.rows.places(step.tokens, q.device());
   std::optional<Rotation> rotation;
   if (form.rotary) rotation = make_rotation(*form.rotary, places.positions.flatten(), q.scalar_type());
   std::vector<at::Tensor> outputs;

@@ -136,8 +136,10 @@ std::unique_ptr<Block> HybridBuilder::attention(const std::string& name, const A
   return std::make_unique<AttentionBlock>(std::move(dense), form, index);
 }
 
-std::unique_ptr<Block> HybridBuilder::gated_mlp(const std::string& name, const GatedMlpForm& form, bool bias) {
-  const std::int64_t hidden = parts_.architecture.hidden_size, inner = parts_.architecture.intermediate_size;
+std::unique_ptr<Block> HybridBuilder::gated_mlp(const std::string& name, const GatedMlpForm& form, bool bias,
+                                                std::int64_t inner) {
+  const std::int64_t hidden = parts_.architecture.hidden_size;
+  if (inner == 0) inner = parts_.architecture.intermediate_size;
   GatedMlpWeights weights;
   weights.gate_proj = linear(name + ".gate_proj", inner, hidden, bias);
   weights.up_proj = linear(name + ".up_proj", inner, hidden, bias);

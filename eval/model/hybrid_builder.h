@@ -40,8 +40,9 @@ class HybridBuilder {
   std::unique_ptr<Block> mamba(const std::string& name, const MambaForm& form);
   // q_proj, k_proj, v_proj, o_proj under `name.`.
   std::unique_ptr<Block> attention(const std::string& name, const AttentionForm& form, bool qkv_bias, bool o_bias);
-  // gate_proj, up_proj, down_proj under `name.`, of architecture().intermediate_size.
-  std::unique_ptr<Block> gated_mlp(const std::string& name, const GatedMlpForm& form, bool bias);
+  // gate_proj, up_proj, down_proj under `name.`, of `inner` or, if that is 0, architecture().intermediate_size.
+  std::unique_ptr<Block> gated_mlp(const std::string& name, const GatedMlpForm& form, bool bias,
+                                   std::int64_t inner = 0);
   // Registers a cache of its own for an attention block; returns its index.
   std::size_t add_attention_cache(const KeyValueShape& shape);
 

@@ -188,7 +188,7 @@ void HybridCache::advance(const RowSlots& rows, std::int64_t tokens) {
     if (slot >= 0) positions_[static_cast<std::size_t>(slot)] += tokens;
   for (std::size_t a = 0; a < arms_.size(); ++a)
     for (const at::Tensor& cursor : caches_[a].cursors)
-      advance_cursor(arms_[a], cursor, rows.rows(), tokens, rows.slots_on(cursor.device()));
+      advance_cursor(arms_[a], cursor, rows.rows(), tokens, rows.places(tokens, cursor.device()).mixer_slots);
 }
 
 }  // namespace replayeval

@@ -51,9 +51,10 @@ at::Tensor HybridModel::forward(const at::Tensor& ids, DecodeCache& cache, Mode 
                                 const std::vector<std::int32_t>& slots) const {
   const c10::NoGradGuard no_gradients;
   auto& hybrid = dynamic_cast<HybridCache&>(cache);
-  check_token_ids(ids, vocab_size(), hybrid.rows(slots), hybrid.num_arms(), hybrid.capacity());
+  const RowSlots rows = hybrid.rows(slots);
+  check_token_ids(ids, vocab_size(), rows, hybrid.num_arms(), hybrid.capacity());
   const at::Tensor there = ids.to(parts_.embeddings.device());
-  if (mode == Mode::teacher_forced) return run_block(there, hybrid, hybrid.rows(slots), clock, tap);
+  if (mode == Mode::teacher_forced || ids.size(-1) == 1) return run_block(there, hybrid, rows, clock, tap);
   std::vector<at::Tensor> steps;
   for (std::int64_t t = 0; t < ids.size(-1); ++t)
     steps.push_back(run_block(there.narrow(-1, t, 1), hybrid, hybrid.rows(slots), clock, tap));

@@ -42,15 +42,6 @@ std::unique_ptr<Block> load_mixer(HybridBuilder& builder, const KimiLinearConfig
                         std::move(weights));
 }
 
-std::unique_ptr<Block> load_mlp(HybridBuilder& builder, const std::string& name, std::int64_t inner) {
-  const std::int64_t hidden = builder.architecture().hidden_size;
-  GatedMlpWeights weights;
-  weights.gate_proj = builder.linear(name + ".gate_proj", inner, hidden, false);
-  weights.up_proj = builder.linear(name + ".up_proj", inner, hidden, false);
-  weights.down_proj = builder.linear(name + ".down_proj", hidden, inner, false);
-  return std::make_unique<GatedMlpBlock>(std::move(weights), GatedMlpForm{});
-}
-
 // Experts one tensor each, w1, w3 and w2 for gate, up and down, as published, or fused, as inside transformers.
 std::unique_ptr<Block> load_mixture(HybridBuilder& builder, const RouterForm& router, const std::string& name) {
   const MixtureShape& shape = builder.architecture().mixture;
@@ -65,7 +56,7 @@ std::unique_ptr<Block> load_mixture(HybridBuilder& builder, const RouterForm& ro
                                   2 * inner, hidden);
   parts.experts.down =
       load_experts(builder, {{each + ".down_proj"}, each, {"w2.weight"}}, shape.experts, hidden, inner);
-  parts.shared = load_mlp(builder, name + ".shared_experts", shape.shared_intermediate_size);
+  parts.shared = builder.gated_mlp(name + ".shared_experts", {}, false, shape.shared_intermediate_size);
   return std::make_unique<MixtureBlock>(std::move(parts));
 }
 
@@ -83,8 +74,7 @@ void load_layer(HybridBuilder& builder, const KimiLinearConfig& config, const de
   std::unique_ptr<Block> feed_forward =
       config.sparse[index]
           ? load_mixture(builder, config.router, builder.weights().stored_name({mixture, mlp}, ".gate.weight"))
-          : load_mlp(builder, builder.weights().stored_name({mlp, mixture}, ".up_proj.weight"),
-                     config.architecture.intermediate_size);
+          : builder.gated_mlp(builder.weights().stored_name({mlp, mixture}, ".up_proj.weight"), {}, false);
   builder.add(name + ".post_attention_layernorm", config.norm_eps, std::move(feed_forward));
 }
 

@@ -95,23 +95,12 @@ at::Tensor add_residual(const at::Tensor& residual, const at::Tensor& x) {
   return sum;
 }
 
-RowPlaces places_of(const RowSlots& rows, std::int64_t tokens, const at::Device& device) {
-  const at::Tensor steps = at::arange(tokens, at::TensorOptions().dtype(at::kLong).device(device));
-  return {rows.positions_on(device).unsqueeze(1) + steps,
-          rows.identity() ? at::Tensor() : rows.readable_slots_on(device)};
-}
-
 void append(KeyValueCache& cache, const at::Tensor& keys, const at::Tensor& values, const RowSlots& rows,
             const RowPlaces& places) {
   const std::int64_t batch = places.positions.size(0), tokens = places.positions.size(1);
-  at::Tensor present;  // rows that are not padding
-  if (rows.any_padded()) {
-    std::vector<std::int64_t> indices;
-    for (std::int64_t row = 0; row < batch; ++row)
-      if (rows.slots()[static_cast<std::size_t>(row)] >= 0) indices.push_back(row);
-    present = at::tensor(indices, at::kLong).to(keys.device());
-  }
-  const auto of_present = [&](const at::Tensor& all) { return present.defined() ? all.index_select(0, present) : all; };
+  const auto of_present = [&](const at::Tensor& all) {
+    return places.present.defined() ? all.index_select(0, places.present) : all;
+  };
   const auto write = [&](const at::Tensor& store, const at::Tensor& flat) {
     const at::Tensor fresh = of_present(flat.reshape({batch, tokens, store.size(1), store.size(3)}));
     if (rows.aligned() && rows.identity()) {

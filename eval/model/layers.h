@@ -43,13 +43,6 @@ at::Tensor multiply_by(const at::Tensor& x, const at::Tensor& factor);  // [arms
 // residual + x, in residual's type.
 at::Tensor add_residual(const at::Tensor& residual, const at::Tensor& x);
 
-// Where the tokens of a call's rows lie in the caches of keys and values, on the layer's device.
-struct RowPlaces {
-  at::Tensor positions;  // [B, T] int64
-  at::Tensor slots;      // [B] int64, padded rows at slot 0; undefined for the identity
-};
-RowPlaces places_of(const RowSlots& rows, std::int64_t tokens, const at::Device& device);
-
 // Writes one arm's new keys [B * T, kv_heads, key_dim] and values [B * T, kv_heads * value_dim]; none of padded rows.
 void append(KeyValueCache& cache, const at::Tensor& keys, const at::Tensor& values, const RowSlots& rows,
             const RowPlaces& places);

@@ -6,7 +6,6 @@
 
 #include "eval/model/delta_rule_block.h"
 #include "eval/model/expert_weights.h"
-#include "eval/model/gated_mlp.h"
 #include "eval/model/mixture_block.h"
 #include "eval/model/normed_attention.h"
 
@@ -56,15 +55,6 @@ std::unique_ptr<Block> load_attention(HybridBuilder& builder, const QwenHybridCo
   return std::make_unique<NormedAttentionBlock>(std::move(weights), std::move(form), index);
 }
 
-std::unique_ptr<Block> load_mlp(HybridBuilder& builder, const std::string& name, std::int64_t inner) {
-  const std::int64_t hidden = builder.architecture().hidden_size;
-  GatedMlpWeights weights;
-  weights.gate_proj = builder.linear(name + ".gate_proj", inner, hidden, false);
-  weights.up_proj = builder.linear(name + ".up_proj", inner, hidden, false);
-  weights.down_proj = builder.linear(name + ".down_proj", hidden, inner, false);
-  return std::make_unique<GatedMlpBlock>(std::move(weights), GatedMlpForm{});
-}
-
 // Experts lie in the folder one by one, as published, or all in one tensor, as transformers holds them.
 std::unique_ptr<Block> load_mixture(HybridBuilder& builder, const QwenHybridConfig& config, const std::string& name) {
   const MixtureShape& shape = config.architecture.mixture;
@@ -81,7 +71,7 @@ std::unique_ptr<Block> load_mixture(HybridBuilder& builder, const QwenHybridConf
                                   shape.experts, 2 * inner, hidden);
   parts.experts.down =
       load_experts(builder, {{each + ".down_proj"}, each, {"down_proj.weight"}}, shape.experts, hidden, inner);
-  parts.shared = load_mlp(builder, name + ".shared_expert", shape.shared_intermediate_size);
+  parts.shared = builder.gated_mlp(name + ".shared_expert", {}, false, shape.shared_intermediate_size);
   parts.shared_gate = builder.linear(name + ".shared_expert_gate", 1, hidden, false);
   return std::make_unique<MixtureBlock>(std::move(parts));
 }
@@ -103,9 +93,8 @@ std::unique_ptr<Model> load_qwen_hybrid(const Checkpoint& checkpoint, const Mode
             ? load_attention(builder, config, name + ".self_attn")
             : load_delta_net(builder, config, options.delta_rule, load_input, name + ".linear_attn");
     builder.add(name + ".input_layernorm", config.norm_eps, std::move(mixer));
-    std::unique_ptr<Block> feed_forward = config.mixtures[i]
-                                              ? load_mixture(builder, config, name + ".mlp")
-                                              : load_mlp(builder, name + ".mlp", config.architecture.intermediate_size);
+    std::unique_ptr<Block> feed_forward =
+        config.mixtures[i] ? load_mixture(builder, config, name + ".mlp") : builder.gated_mlp(name + ".mlp", {}, false);
     builder.add(name + ".post_attention_layernorm", config.norm_eps, std::move(feed_forward));
   }
   builder.finish("norm", config.norm_eps, "lm_head", config.tie_word_embeddings);

@@ -57,16 +57,28 @@ void RowSlots::look_at_positions() {
                                      [this](std::int64_t position) { return position == longest_; });
 }
 
-at::Tensor RowSlots::slots_on(const at::Device& device) const {
-  return identity_ ? at::Tensor() : at::tensor(slots_, at::kInt).to(device);
+RowPlaces RowSlots::make_places(std::int64_t tokens, const at::Device& device) const {
+  const auto longs = at::TensorOptions().dtype(at::kLong).device(device);
+  RowPlaces places;
+  places.positions = aligned_ ? at::arange(longest_, longest_ + tokens, longs).expand({rows(), tokens})
+                              : tensor_on(device, positions_).unsqueeze(1) + at::arange(tokens, longs);
+  if (identity_) return places;
+  places.mixer_slots = at::tensor(slots_, at::kInt).to(device);
+  std::vector<std::int64_t> readable, present;
+  for (std::int64_t row = 0; row < rows(); ++row) {
+    const std::int32_t slot = slots_[static_cast<std::size_t>(row)];
+    readable.push_back(std::max(slot, 0));
+    if (slot >= 0) present.push_back(row);
+  }
+  places.slots = tensor_on(device, readable);
+  if (padded_) places.present = tensor_on(device, present);
+  return places;
 }
 
-at::Tensor RowSlots::readable_slots_on(const at::Device& device) const {
-  std::vector<std::int64_t> readable;
-  for (const std::int32_t slot : slots_) readable.push_back(std::max(slot, 0));
-  return tensor_on(device, readable);
+const RowPlaces& RowSlots::places(std::int64_t tokens, const at::Device& device) const {
+  for (const Placed& placed : placed_)
+    if (placed.device == device && placed.tokens == tokens) return placed.places;
+  return placed_.emplace_back(Placed{device, tokens, make_places(tokens, device)}).places;
 }
-
-at::Tensor RowSlots::positions_on(const at::Device& device) const { return tensor_on(device, positions_); }
 
 }  // namespace replayeval

@@ -4,9 +4,18 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <list>
 #include <vector>
 
 namespace replayeval {
+
+// The same on a device, where a call's tokens are.
+struct RowPlaces {
+  at::Tensor positions;    // [rows, tokens] int64
+  at::Tensor slots;        // [rows] int64, padded rows at slot 0; undefined for the identity
+  at::Tensor mixer_slots;  // [rows] int32, padded rows below 0; undefined for the identity
+  at::Tensor present;      // int64: the rows that are not padded; undefined where none is
+};
 
 class RowSlots {
  public:
@@ -21,23 +30,27 @@ class RowSlots {
   std::int64_t longest() const { return longest_; }                          // the largest of them
   bool aligned() const { return aligned_; }    // all rows stand at one position and none is padded
   bool identity() const { return identity_; }  // row b is slot b, and there are no other slots
-  bool any_padded() const { return padded_; }
   const std::vector<std::int32_t>& slots() const { return slots_; }
 
-  // [rows] int32 on the device, for mixers; undefined for the identity.
-  at::Tensor slots_on(const at::Device& device) const;
-  // [rows] int64 on the device; padded rows say slot 0.
-  at::Tensor readable_slots_on(const at::Device& device) const;
-  // [rows] int64 on the device.
-  at::Tensor positions_on(const at::Device& device) const;
+  // Made at a call's first use on each device, for all of its layers; not for several threads at once. Rows that stand
+  // at one position in slots of their own need no copy to the device.
+  const RowPlaces& places(std::int64_t tokens, const at::Device& device) const;
 
  private:
+  struct Placed {
+    at::Device device;
+    std::int64_t tokens;
+    RowPlaces places;
+  };
+
   void look_at_positions();
+  RowPlaces make_places(std::int64_t tokens, const at::Device& device) const;
 
   std::vector<std::int32_t> slots_;
   std::vector<std::int64_t> positions_;
   std::int64_t longest_ = 0;
   bool aligned_ = true, identity_ = true, padded_ = false;
+  mutable std::list<Placed> placed_;  // a list: references to its elements stay
 };
 
 }  // namespace replayeval

@@ -9,6 +9,7 @@
 
 #include "eval/comparator/generation/sampling.h"
 #include "eval/comparator/generation/stop_strings.h"
+#include "eval/comparator/prompt.h"
 
 namespace replayeval {
 namespace {
@@ -74,15 +75,14 @@ void Generator::admit(std::int32_t index, const GenerationItem& item) {
   slot.sequences.resize(arms_.size());
   cache_->reset_slot(index);
   const auto tokens = static_cast<std::int64_t>(item.prompt.size()) - 1;
-  if (prompts_) prompts_->reset();
-  for (std::int64_t begin = 0; begin < tokens; begin += options_.block) {
-    const at::Tensor block = row_of(item.prompt, begin, std::min(options_.block, tokens - begin));
-    if (prompts_)
-      model_.forward(block, *prompts_, Mode::teacher_forced);
-    else
-      model_.forward(block, *cache_, Mode::teacher_forced, nullptr, nullptr, {index});
+  if (prompts_) {
+    prefill_slot(model_, std::span(item.prompt).first(static_cast<std::size_t>(tokens)), options_.block, *prompts_,
+                 *cache_, index);
+    return;
   }
-  if (prompts_ && tokens > 0) cache_->store_prefilled(index, *prompts_, 0);
+  for (std::int64_t begin = 0; begin < tokens; begin += options_.block)
+    model_.forward(row_of(item.prompt, begin, std::min(options_.block, tokens - begin)), *cache_, Mode::teacher_forced,
+                   nullptr, nullptr, {index});
 }
 
 void Generator::take(Slot& slot, std::size_t arm, std::int32_t token, bool tie) {

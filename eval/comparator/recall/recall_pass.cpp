@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "eval/comparator/prompt.h"
+
 namespace replayeval {
 namespace {
 
@@ -67,12 +69,9 @@ void RecallPass::decode_after_prefill(const std::vector<datasets::RecallItem>& i
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::vector<datasets::RecallItem> one = {items[i]};
     const auto prompt = static_cast<std::int64_t>(items[i].prompt().size()) - 1;
-    prompts_->reset();
-    for (std::int64_t begin = 0; begin < prompt; begin += workload_.block)
-      context_.model.forward(ids_of(one, begin, std::min(workload_.block, prompt - begin)), *prompts_,
-                             Mode::teacher_forced);  // no arm's work: it has no part in their times
     cache.reset();
-    if (prompt > 0) cache.store_prefilled(0, *prompts_, 0);
+    prefill_slot(context_.model, items[i].prompt().first(static_cast<std::size_t>(prompt)), workload_.block, *prompts_,
+                 cache, 0);
     for (std::int64_t begin = prompt; begin < inputs; begin += workload_.block) {
       const at::Tensor ids = ids_of(one, begin, std::min(workload_.block, inputs - begin));
       look_at(context_.model.forward(ids, cache, workload_.mode, &clock), one, i, begin, answers, clock);

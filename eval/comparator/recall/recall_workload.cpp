@@ -6,6 +6,7 @@
 
 #include "eval/comparator/estimates.h"
 #include "eval/comparator/interrupt.h"
+#include "eval/comparator/perplexity_summary.h"
 #include "eval/comparator/progress.h"
 #include "eval/comparator/recall/recall_pass.h"
 #include "eval/metrics/paired_accuracy.h"
@@ -91,20 +92,6 @@ void pool(const RunContext& context, const std::string& task, const Answered& al
   }
 }
 
-void summarise_costs(const RunContext& context, KernelClock& clock, std::int64_t decoded, reports::Workload& result) {
-  std::map<std::string, double> seconds;
-  for (const KernelSeconds& entry : clock.totals()) {
-    seconds[entry.arm] += entry.seconds;
-    result.kernel_times.push_back({entry.arm, entry.kernel, entry.calls, entry.seconds});
-  }
-  const double share = seconds[""] / static_cast<double>(context.arms.size());
-  for (const Arm& arm : context.arms) {
-    reports::ArmResult& speed = result.arms[arm.name];
-    speed.seconds = seconds[arm.name];
-    speed.tokens_per_second = static_cast<double>(decoded) / (seconds[arm.name] + share);
-  }
-}
-
 }  // namespace
 
 std::vector<datasets::RecallTask> open_recall(const WorkloadConfig& workload,
@@ -143,8 +130,12 @@ reports::Workload run_recall(const RunContext& context, const WorkloadConfig& wo
   }
   progress.finish();
   result.data["tokens_decoded"] = pass.decoded_tokens();
-  summarise_costs(context, clock, pass.decoded_tokens(), result);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  Shard costs;
+  costs.decoded_tokens = pass.decoded_tokens();
+  costs.kernel_seconds = clock.totals();
+  costs.storage_counts.resize(context.arms.size());  // not kept by this workload
+  costs.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  summarise_costs(context, costs, result);
   return result;
 }
 

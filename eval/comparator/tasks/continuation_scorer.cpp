@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "eval/comparator/prompt.h"
+
 namespace replayeval {
 namespace {
 
@@ -97,11 +99,8 @@ void ContinuationScorer::prefill(const std::vector<const Continuation*>& batch, 
   const auto prompts = model_.make_cache({prefill_arm()}, 1, cache.capacity());
   for (std::size_t row = 0; row < batch.size(); ++row) {
     const std::int64_t tokens = inputs_of(*batch[row]) - batch[row]->scored;
-    prompts->reset();
-    for (std::int64_t begin = 0; begin < tokens; begin += options_.block)
-      model_.forward(block_of({batch[row]}, {begin}, std::min(options_.block, tokens - begin)), *prompts,
-                     Mode::teacher_forced);
-    if (tokens > 0) cache.store_prefilled(static_cast<std::int64_t>(row), *prompts, 0);
+    prefill_slot(model_, std::span(batch[row]->tokens).first(static_cast<std::size_t>(tokens)), options_.block,
+                 *prompts, cache, static_cast<std::int64_t>(row));
   }
 }
 
