@@ -30,13 +30,26 @@ out=${REPLAYEVAL_GPU_OUT:-results/gpu-check}
 mkdir -p "$out"
 
 # shellcheck disable=SC2317  # called through run_part
-kernel_check() { scripts/gpu_check_kernels.sh "$build_dir"; }
+kernel_times() { scripts/gpu_check_kernels.sh "$build_dir" bench; }
+
+# Nothing here is timed, so it may share the GPU: racecheck waits for one core each, parity for transformers on the others.
+# shellcheck disable=SC2317
+correctness() {
+  local code=0
+  parity >"$out/parity.log" 2>&1 &
+  local parity_pid=$!
+  scripts/gpu_check_kernels.sh "$build_dir" tests || code=1
+  other_tests || code=1
+  wait "$parity_pid" || code=1
+  cat "$out/parity.log"
+  return "$code"
+}
 
 # shellcheck disable=SC2317
 other_tests() {
   local program ran=0 failed=0
   for program in "$build_dir"/bin/*_test; do
-    [[ $(basename "$program") == kernels_test ]] && continue  # kernel_check's
+    [[ $(basename "$program") == kernels_test ]] && continue  # correctness has run it
     cuda_cases "$program" || continue
     ran=$((ran + 1))
     say "-- $(basename "$program")"
@@ -51,11 +64,11 @@ other_tests() {
 parity() {
   local python=python3 file failed=0
   if [[ -x .venv/bin/python ]]; then python=.venv/bin/python; fi
-  export REPLAYEVAL REPLAYEVAL_DEVICE=cuda OMP_NUM_THREADS=2
+  export REPLAYEVAL REPLAYEVAL_DEVICE=cuda OMP_NUM_THREADS=1
   REPLAYEVAL=$(realpath "$build_dir")/bin/replayeval
   mkdir -p "$out/parity"
   for file in tests/eval/model/test_parity_*.py; do basename "$file" .py; done |
-    xargs -P $((($(nproc) + 1) / 2)) -I{} sh -c \
+    xargs -P $((($(nproc) * 3 + 3) / 4)) -I{} sh -c \
       "$python scripts/run_python_tests.py '$out/parity/{}.json' 'tests/eval/model/{}.py' >'$out/parity/{}.log' 2>&1" ||
     failed=1
   for file in tests/eval/model/test_parity_*.py; do
@@ -78,9 +91,8 @@ failed=()
 run_part() {  # NAME FUNCTION
   shown_stage "$1" "$2" || failed+=("$1")
 }
-run_part kernels kernel_check
-run_part tests other_tests
-run_part parity parity
+run_part correctness correctness
+run_part times kernel_times
 run_part demo demo_on_device
 print_stage_times
 if ((${#failed[@]})); then
