@@ -33,10 +33,19 @@ std::string markdown_report(const Results& results, const Figures& drawn) {
   const std::initializer_list<std::string (*)(const Results&, const Workload&)> of_recall = {
       markdown::compared, markdown::recall, markdown::speed};
   const std::initializer_list<std::string (*)(const Results&, const Workload&)> of_tasks = {
-      markdown::verdicts, markdown::task, markdown::compared, markdown::deltas, markdown::storage, markdown::speed};
+      markdown::verdicts, markdown::task,    markdown::generation, markdown::compared,
+      markdown::deltas,   markdown::storage, markdown::speed};
+  const std::initializer_list<std::string (*)(const Results&, const Workload&)> of_generation = {
+      markdown::verdicts, markdown::generation, markdown::compared,
+      markdown::deltas,   markdown::storage,    markdown::speed};
+  const auto sections_of = [&](const std::string& kind) {
+    if (kind == "recall") return of_recall;
+    if (kind == "task") return of_tasks;
+    return kind == "generation" ? of_generation : sections;
+  };
   for (const Workload& workload : results.workloads) {
     text += fmt::format("\n## {} ({})\n", escaped(workload.name), workload.kind);
-    for (const auto& section : workload.kind == "recall" ? of_recall : workload.kind == "task" ? of_tasks : sections) {
+    for (const auto& section : sections_of(workload.kind)) {
       if (const std::string part = section(results, workload); !part.empty()) text += "\n" + part;
     }
     if (const std::string part = markdown::figures(workload, drawn); !part.empty()) text += "\n" + part;

@@ -138,6 +138,8 @@ std::string speed(const Results& results, const Workload& workload) {
   }
   const std::string mode = workload.data.value("mode", std::string());
   std::string text = fmt::format("### Speed\n\nThe workload took {}. ", seconds_text(workload.seconds));
+  if (workload.data.contains("tokens_per_second_method"))
+    text += fmt::format("Tokens/s: {}.", workload.data["tokens_per_second_method"].get<std::string>());
   if (mode == "teacher_forced") {
     text += "Scoring in blocks keeps states on chip: these times are the cost of this evaluation, not of serving.";
   }

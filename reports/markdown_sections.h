@@ -14,6 +14,7 @@ std::string summary(const Results& results, const Workload& workload);
 std::string deltas(const Results& results, const Workload& workload);  // every delta with interval and method
 std::string divergence(const Results& results, const Workload& workload);
 std::string positions(const Results& results, const Workload& workload);
+std::string generation(const Results& results, const Workload& workload);   // degeneration and agreement
 std::string recall(const Results& results, const Workload& workload);       // pooled, and by length and depth
 std::string state_error(const Results& results, const Workload& workload);  // three depths, a row a layer and position
 std::string task(const Results& results, const Workload& workload);         // a downstream task's metrics and deltas

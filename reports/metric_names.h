@@ -27,4 +27,22 @@ inline constexpr const char* dp_rms = "dp_rms";
 inline constexpr const char* same_top1 = "same_top1";
 inline constexpr const char* tie_share = "tie_share";
 
+// Of generations. Workload::arms[arm].metrics and Workload::deltas[arm]: means over sequences.
+inline constexpr const char* length = "length";                        // tokens
+inline constexpr const char* truncated = "truncated";                  // share that reached the limit
+inline constexpr const char* looped = "looped";                        // share with a loop
+inline constexpr const char* looped_to_end = "looped_to_end";          // share with a loop that still ran at the end
+inline constexpr const char* repeated_span = "repeated_span";          // tokens of the longest one
+inline constexpr const char* repeated_share = "repeated_span_share";   // of the length, all of its occurrences
+inline constexpr const char* repeated_3grams = "repeated_3grams";      // share that occurred before
+inline constexpr const char* compression_ratio = "compression_ratio";  // bytes over bytes after zlib
+
+// Workload::divergence[arm], of sequences against the baseline's; the last four of those that are not identical.
+inline constexpr const char* identical = "identical";
+inline constexpr const char* edit_share = "edit_share";  // edit distance over the length of the longer one, mean of all
+inline constexpr const char* first_divergence_mean = "first_divergence_mean";  // tokens before it
+inline constexpr const char* first_divergence_median = "first_divergence_median";
+inline constexpr const char* edit_distance_mean = "edit_distance_mean";  // tokens
+inline constexpr const char* began_at_tie = "began_at_tie";  // greedy: either arm chose between two equal logits there
+
 }  // namespace replayeval::reports::names

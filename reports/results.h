@@ -76,6 +76,13 @@ struct RecallCell {
   std::map<std::string, Delta> delta;      // by arm, the baseline apart
 };
 
+// How long an arm's generated sequences stay the baseline's.
+struct AgreementStep {
+  std::string arm;
+  std::int64_t step = 0;  // tokens
+  double same = 0.0;      // share of sequences whose first `step` tokens are the baseline's; shorter ones: all of them
+};
+
 struct Workload {
   std::string name;
   std::string kind;     // perplexity | recall | task | state_error | generation | speed
@@ -86,7 +93,8 @@ struct Workload {
       divergence;  // arm -> kl_mean, kl_max, kl_p99, same_top1, tie_share, dp_rms ...
   std::vector<PositionBucket> positions;
   std::vector<StateError> state_errors;
-  std::vector<RecallCell> recall;  // of recall workloads
+  std::vector<RecallCell> recall;        // of recall workloads
+  std::vector<AgreementStep> agreement;  // of generation workloads
   std::vector<StorageCount> storage_counts;
   std::vector<KernelTime> kernel_times;
   double seconds = 0.0;

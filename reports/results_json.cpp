@@ -80,6 +80,8 @@ json write(const RecallCell& cell) {
   return object;
 }
 
+json write(const AgreementStep& row) { return {{"arm", row.arm}, {"step", row.step}, {"same", row.same}}; }
+
 json write(const StorageCount& count) {
   return {{"arm", count.arm},
           {"layer", count.layer},
@@ -105,6 +107,7 @@ json write(const Workload& workload) {
                  {"kernel_times", write(workload.kernel_times)},
                  {"seconds", workload.seconds}};
   if (!workload.recall.empty()) object["recall"] = write(workload.recall);
+  if (!workload.agreement.empty()) object["agreement"] = write(workload.agreement);
   return object;
 }
 
@@ -134,6 +137,7 @@ void read(const json& from, ArmResult& to);
 void read(const json& from, PositionBucket& to);
 void read(const json& from, StateError& to);
 void read(const json& from, RecallCell& to);
+void read(const json& from, AgreementStep& to);
 void read(const json& from, StorageCount& to);
 void read(const json& from, KernelTime& to);
 void read(const json& from, Workload& to);
@@ -214,6 +218,12 @@ void read(const json& from, RecallCell& to) {
   get(from, "delta", to.delta);
 }
 
+void read(const json& from, AgreementStep& to) {
+  get(from, "arm", to.arm);
+  get(from, "step", to.step);
+  get(from, "same", to.same);
+}
+
 void read(const json& from, StorageCount& to) {
   get(from, "arm", to.arm);
   get(from, "layer", to.layer);
@@ -242,6 +252,7 @@ void read(const json& from, Workload& to) {
   get(from, "kernel_times", to.kernel_times);
   get(from, "seconds", to.seconds);
   if (from.contains("recall")) get(from, "recall", to.recall);
+  if (from.contains("agreement")) get(from, "agreement", to.agreement);
 }
 
 // ---- what a schema cannot say
@@ -318,9 +329,9 @@ void check_names(const json& results, const std::string& place) {
         check.known_keys(entry.at(key), fmt::format("{}/recall/{}/{}", pointer, cell, key));
       ++cell;
     }
-    for (const char* key : {"state_errors", "storage_counts", "kernel_times"}) {
+    for (const char* key : {"state_errors", "agreement", "storage_counts", "kernel_times"}) {
       std::size_t row = 0;
-      for (const json& entry : workload.at(key)) {
+      for (const json& entry : workload.value(key, json::array())) {
         const std::string arm = entry.at("arm");
         const bool shared = arm.empty() && std::string_view(key) == "kernel_times";
         if (!shared) check.known(arm, fmt::format("{}/{}/{}/arm", pointer, key, row));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "reports/generation_table.h"
 #include "reports/metric_names.h"
 #include "reports/numbers.h"
 
@@ -106,6 +107,7 @@ std::string data_line(const Workload& workload) {
       text += (text.empty() ? "" : ", ") + source.value("name", std::string("?"));
     }
   }
+  if (workload.kind == "generation") return text + (text.empty() ? "" : ": ") + generation_line(workload);
   const std::string scored = count_in(data, "tokens_scored");
   const std::string documents = count_in(data, "documents");
   if (!scored.empty()) text += fmt::format("{}{} tokens scored", text.empty() ? "" : ": ", scored);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "reports/generation_table.h"
 #include "reports/numbers.h"
 #include "reports/recall_table.h"
 #include "reports/summary.h"
@@ -127,6 +128,10 @@ std::string cost_heading(const std::vector<ArmSummary>& arms) {
   return "State error of the worst layer (relative Frobenius; gold is float64), and the " + speed;
 }
 
+// Its steps are a server's, but for the arms that ride along.
+constexpr const char* generation_cost_heading =
+    "Decode speed with all arms in one batch (of one arm alone: `replayeval bench model`):";
+
 std::string verdicts(const Results& results, const Workload& workload, const std::vector<ArmSummary>& arms,
                      const TableOptions& options) {
   std::string text;
@@ -153,11 +158,13 @@ std::string workload_section(const Results& results, const Workload& workload, c
   if (workload.kind == "recall")
     return text + "\n" + recall_table(results, workload).render(options.width, options.colour) +
            recall_without_signal(workload);
-  const bool task = workload.kind == "task";
-  text += "\n" +
-          (task ? task_table(results, workload) : quality_table(workload, arms)).render(options.width, options.colour);
+  const bool task = workload.kind == "task", generation = workload.kind == "generation";
+  const TextTable quality = task         ? task_table(results, workload)
+                            : generation ? generation_table(results, workload)
+                                         : quality_table(workload, arms);
+  text += "\n" + quality.render(options.width, options.colour);
   if (task) text += task_warnings(workload);
-  text += "\n" + wrapped(cost_heading(arms), options.width, 0);
+  text += "\n" + wrapped(generation ? generation_cost_heading : cost_heading(arms), options.width, 0);
   text += cost_table(arms).render(options.width, options.colour);
   const std::string said = verdicts(results, workload, arms, options);
   if (!said.empty()) text += "\n" + said;

@@ -6,6 +6,7 @@
 
 #include "reports/markdown_sections.h"
 #include "reports/markdown_table.h"
+#include "reports/metric_names.h"
 #include "reports/numbers.h"
 #include "reports/summary.h"
 
@@ -84,7 +85,8 @@ bool nothing_differs(const Workload& workload, const std::string& arm) {
   const auto divergence = workload.divergence.find(arm);
   if (divergence == workload.divergence.end()) return false;
   const Metric* largest = find_in(divergence->second, "log_likelihood_max");
-  return largest != nullptr && largest->value == 0.0;
+  const Metric* identical = find_in(divergence->second, names::identical);
+  return (largest != nullptr && largest->value == 0.0) || (identical != nullptr && identical->value == 1.0);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a paired perplexity delta says, in plain words.
+// What the comparison of an arm with the baseline says, in plain words.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 namespace replayeval::reports {
 
 enum class Change : std::uint8_t {
-  identical,  // the same log-probabilities and logits, token for token
-  none,       // the interval holds zero
-  worse,      // the interval lies above zero
-  better,     // the interval lies below zero
+  identical,  // the same log-probabilities and logits, token for token; of generations the same tokens
+  none,       // no interval is clear of zero
+  worse,      // an interval lies beyond zero on the bad side
+  better,     // or on the good one
   unknown,    // no delta, or none with an interval
 };
 

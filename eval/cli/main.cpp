@@ -13,6 +13,7 @@
 
 #include "build_info.h"
 #include "eval/cli/bench.h"
+#include "eval/cli/generate.h"
 #include "eval/cli/inspect.h"
 #include "eval/cli/logits.h"
 #include "eval/cli/report.h"
@@ -94,6 +95,7 @@ int main(int argc, char** argv) {
   replayeval::add_bench_command(app);
   replayeval::add_inspect_command(app);
   replayeval::add_logits_command(app);
+  replayeval::add_generate_command(app);
   replayeval::add_tokenize_command(app);
   return run_program(app, argc, argv);
 }

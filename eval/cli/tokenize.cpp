@@ -19,7 +19,7 @@
 
 #include "datasets/text_source.h"
 #include "datasets/tokenizer.h"
-#include "datasets/utf8.h"
+#include "eval/cli/text_input.h"
 
 namespace replayeval {
 namespace {
@@ -33,14 +33,6 @@ struct Options {
     return skip_special ? datasets::SpecialTokens::skip : datasets::SpecialTokens::keep;
   }
 };
-
-std::string read_stdin() {
-  std::string text;
-  char buffer[65536];
-  while (const std::size_t count = std::fread(buffer, 1, sizeof(buffer), stdin)) text.append(buffer, count);
-  if (std::ferror(stdin) != 0) throw datasets::DataError("standard input: cannot be read");
-  return text;
-}
 
 // Numbers parted by commas or white space; the brackets of a JSON list are let pass.
 std::vector<std::int32_t> parse_ids(const std::string& text) {
@@ -82,7 +74,7 @@ std::string convert_line(const datasets::Tokenizer& tokenizer, const Options& op
 
 void print_lines(const datasets::Tokenizer& tokenizer, const Options& options) {
   const std::string place = options.file.empty() ? "standard input" : options.file;
-  std::istringstream text(options.file.empty() ? read_stdin() : datasets::read_text_file(options.file));
+  std::istringstream text(options.file.empty() ? read_standard_input() : datasets::read_text_file(options.file));
   std::string line, converted;
   for (std::int64_t number = 1; std::getline(text, line); ++number) {
     try {
@@ -107,13 +99,9 @@ void print_decoded(const datasets::Tokenizer& tokenizer, const Options& options)
 void print_encoded(const datasets::Tokenizer& tokenizer, const Options& options) {
   const std::string place = options.has_text ? "--text" : options.file.empty() ? "standard input" : options.file;
   const std::string text = options.has_text       ? options.text
-                           : options.file.empty() ? read_stdin()
+                           : options.file.empty() ? read_standard_input()
                                                   : datasets::read_text_file(options.file);
-  if (text.empty()) throw datasets::DataError(place + ": is empty; expected UTF-8 text");
-  if (const auto fault = datasets::find_utf8_fault(text)) {
-    throw datasets::DataError(
-        fmt::format("{}: byte {}: found {}, expected UTF-8 text", place, fault->offset, fault->found));
-  }
+  require_text(text, place);
   const std::vector<std::int32_t> ids = encode(tokenizer, options, text);
   if (!options.json) {
     fmt::print("{}\n", fmt::join(ids, " "));

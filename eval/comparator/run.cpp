@@ -11,6 +11,7 @@
 #include "eval/checkpoint/checkpoint.h"
 #include "eval/checkpoint/float8_scales.h"
 #include "eval/comparator/environment.h"
+#include "eval/comparator/generation/generation_workload.h"
 #include "eval/comparator/perplexity.h"
 #include "eval/comparator/prepared_run.h"
 #include "eval/comparator/recall/recall_workload.h"
@@ -31,7 +32,7 @@ using nlohmann::json;
 json identity_of(const RunConfig& config, const Checkpoint& checkpoint,
                  const std::shared_ptr<const datasets::Tokenizer>& tokenizer) {
   json data = json::object();
-  const std::int64_t vocab_size = describe_architecture(checkpoint).vocab_size;
+  const Architecture architecture = describe_architecture(checkpoint);
   for (const WorkloadConfig& workload : config.workloads) {
     if (workload.kind == "recall") {
       for (const datasets::RecallTask& task : open_recall(workload, tokenizer))
@@ -42,7 +43,12 @@ json identity_of(const RunConfig& config, const Checkpoint& checkpoint,
       data[workload.name] = open_task(workload).describe();
       continue;
     }
-    const json description = open_windows(workload, vocab_size, tokenizer).describe();
+    if (workload.kind == "generation") {
+      data[workload.name] =
+          open_prompts(config, workload, tokenizer, architecture.vocab_size, architecture.max_positions).description;
+      continue;
+    }
+    const json description = open_windows(workload, architecture.vocab_size, tokenizer).describe();
     for (const json& source : description.at("sources")) {
       data[workload.name].push_back({{"name", source.at("name")}, {"sha256", source.at("sha256")}});
     }
@@ -138,6 +144,9 @@ reports::Workload run_workload(const RunContext& context, const WorkloadConfig& 
   if (workload.kind == "recall") return run_recall(context, workload);
   if (workload.kind == "task")
     return run_task(context, workload, {folder.shard_folder(workload.name), folder.samples_folder()});
+  if (workload.kind == "generation")
+    return run_generation(context, workload,
+                          {folder.shard_folder(workload.name), folder.samples_folder(), folder.tokens_folder()});
   return run_perplexity(context, workload, {folder.shard_folder(workload.name), folder.tokens_folder()});
 }
 

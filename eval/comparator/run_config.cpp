@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "eval/comparator/generation/generation_config.h"
 #include "eval/comparator/tasks/task_config.h"
 #include "eval/comparator/token_files.h"
 #include "eval/comparator/yaml_map.h"
@@ -253,16 +254,18 @@ WorkloadConfig parse_recall_workload(const YAML::Node& node, const std::filesyst
 }
 
 WorkloadConfig parse_workload(const YAML::Node& node, const std::filesystem::path& file) {
-  if (node.IsMap() && node["kind"].IsDefined() && node["kind"].IsScalar() && node["kind"].Scalar() == "recall")
-    return parse_recall_workload(node, file);
-  if (node.IsMap() && node["kind"].IsDefined() && node["kind"].IsScalar() && node["kind"].Scalar() == "task")
-    return parse_task_workload(node, file);
+  const auto is = [&](const char* kind) {
+    return node.IsMap() && node["kind"].IsDefined() && node["kind"].IsScalar() && node["kind"].Scalar() == kind;
+  };
+  if (is("recall")) return parse_recall_workload(node, file);
+  if (is("task")) return parse_task_workload(node, file);
+  if (is("generation")) return parse_generation_workload(node, file);
   const YamlMap map(node, file, "a workload",
                     {"name", "kind", "sources", "context", "stride", "bos", "max_tokens", "batch", "block", "mode",
                      "prompt", "position_buckets", "state_error"});
   WorkloadConfig workload;
   workload.name = map.name("name");
-  workload.kind = map.word("kind", {"perplexity", "recall", "task"});
+  workload.kind = map.word("kind", {"perplexity", "recall", "task", "generation"});
   workload.sources = parse_sources(map);
   if (map.has("context")) workload.context = map.integer("context", 1, longest_context);
   workload.stride = map.has("stride") ? map.integer("stride", 1, workload.context) : workload.context;
@@ -302,6 +305,7 @@ void check_token_files(const RunConfig& config) {
       const std::string owner = "arm '" + arm.arm.name + "' of workload '" + workload.name + "'";
       claim(log_prob_file(workload.name, arm.arm.name), owner);
       claim(kl_file(workload.name, arm.arm.name), owner);
+      claim(generated_file(workload.name, arm.arm.name), owner);
     }
   }
 }
@@ -365,7 +369,7 @@ std::size_t RunConfig::baseline_index() const {
 
 bool RunConfig::needs_tokenizer() const {
   return std::any_of(workloads.begin(), workloads.end(), [](const WorkloadConfig& workload) {
-    return !workload.recall.empty() || workload.task ||
+    return !workload.recall.empty() || workload.task || workload.generation ||
            std::any_of(workload.sources.begin(), workload.sources.end(),
                        [](const SourceConfig& source) { return !source.random_ids; });
   });

@@ -71,6 +71,36 @@ struct TaskConfig {
   std::filesystem::path root;    // what its paths are relative to; empty after parse_run_config
   std::string place;             // "FILE:LINE:COL", for messages
   std::optional<double> margin;  // accuracy differences that equivalence is tested within
+  std::uint64_t seed = 0;        // of generations that sample
+};
+
+// Where a generation's prompts come from.
+enum class PromptForm : std::uint8_t { jsonl, text, samples, recall };
+
+struct PromptConfig {
+  PromptForm form = PromptForm::jsonl;
+  std::optional<std::int64_t> count;  // prompts, at most (of text: as many)
+  std::string path, field, sha256;    // jsonl: member of each row that is a text or a list of token ids
+  datasets::TextSourceSpec text;      // text: pieces of its documents ...
+  std::int64_t tokens = 0;            // ... of as many tokens, bos apart
+  bool bos = true;                    // of text: whether one begins with the tokenizer's BOS
+  tasks::TaskSourceSpec samples;      // samples: of a generate_until task
+  datasets::RecallSpec recall;        // recall: documents up to the first answer
+  std::filesystem::path root;         // what its paths are relative to; empty after parse_run_config
+  std::string place;                  // "FILE:LINE:COL", for messages
+
+  std::string source_path() const;  // the path to look for; empty where there is none
+};
+
+struct GenerationConfig {
+  PromptConfig prompts;
+  std::int64_t max_tokens = 256;  // generated ones, at most
+  double temperature = 0.0;       // 0: greedy
+  std::uint64_t seed = 0;
+  std::int64_t repeats = 1;
+  std::vector<std::string> stop;
+  std::vector<std::int32_t> end_tokens;  // instead of the checkpoint's; empty: those
+  bool ignore_eos = false;               // no token ends a sequence
 };
 
 struct WorkloadConfig {
@@ -79,6 +109,7 @@ struct WorkloadConfig {
   std::vector<SourceConfig> sources;  // perplexity
   std::vector<RecallConfig> recall;   // recall: its tasks
   std::optional<TaskConfig> task;     // task
+  std::optional<GenerationConfig> generation;
   std::int64_t context = 2048;
   std::int64_t stride = 2048;              // tokens between window starts; default: context
   bool bos = true;                         // windows begin with the tokenizer's BOS

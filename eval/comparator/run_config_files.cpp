@@ -66,6 +66,10 @@ RunConfig load_run_config(const fs::path& file) {
   for (WorkloadConfig& workload : config.workloads)
     if (workload.task)
       workload.task->root = root_of(workload.task->source.path, file, workload.task->place, "path", false);
+  for (WorkloadConfig& workload : config.workloads)
+    if (workload.generation)
+      if (PromptConfig& prompts = workload.generation->prompts; !prompts.source_path().empty())
+        prompts.root = root_of(prompts.source_path(), file, prompts.place, "prompts", false);
   return config;
 }
 

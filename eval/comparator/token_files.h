@@ -1,4 +1,4 @@
-// Names of the per-token arrays below a result folder's tokens/.
+// Names of the arrays below a result folder's tokens/.
 #pragma once
 
 #include <string>
@@ -15,6 +15,10 @@ inline std::string log_prob_file(const std::string& workload, const std::string&
 
 inline std::string kl_file(const std::string& workload, const std::string& arm) {
   return workload + "." + arm + ".kl.npy";
+}
+
+inline std::string generated_file(const std::string& workload, const std::string& arm) {
+  return workload + "." + arm + ".generated.npy";
 }
 
 }  // namespace replayeval

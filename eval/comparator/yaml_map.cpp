@@ -190,6 +190,14 @@ double YamlMap::number(const std::string& key, double above, double below) const
   return *number;
 }
 
+double YamlMap::number_from(const std::string& key, double low) const {
+  const std::string expected = "a number, " + short_number(low) + " or more";
+  const YAML::Node value = require(key, expected);
+  const auto number = plain_scalar(value) ? parse_whole<double>(value.Scalar()) : std::nullopt;
+  if (!number || !(*number >= low) || !std::isfinite(*number)) unexpected(key, value, expected);
+  return *number;
+}
+
 bool YamlMap::boolean(const std::string& key) const {
   const YAML::Node value = require(key, "true or false");
   if (!plain_scalar(value) || (value.Scalar() != "true" && value.Scalar() != "false"))
@@ -201,6 +209,19 @@ std::vector<YAML::Node> YamlMap::list(const std::string& key, const std::string&
   const YAML::Node value = require(key, expected);
   if (!value.IsSequence() || value.size() == 0) unexpected(key, value, expected);
   return {value.begin(), value.end()};
+}
+
+std::vector<std::string> YamlMap::texts(const std::string& key) const {
+  const std::string expected = "a string or a list of strings, none empty";
+  const YAML::Node value = require(key, expected);
+  std::vector<std::string> result;
+  if (value.IsSequence())
+    for (const YAML::Node& entry : value) result.push_back(entry.IsScalar() ? entry.Scalar() : "");
+  else
+    result.push_back(value.IsScalar() ? value.Scalar() : "");
+  for (const std::string& text : result)
+    if (text.empty()) unexpected(key, value, expected);
+  return result;
 }
 
 std::vector<std::int64_t> YamlMap::integers(const std::string& key, std::int64_t low, std::int64_t high) const {

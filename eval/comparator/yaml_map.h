@@ -34,9 +34,11 @@ class YamlMap {
   std::int64_t integer(const std::string& key, std::int64_t low,
                        std::int64_t high = std::numeric_limits<std::int64_t>::max()) const;
   double number(const std::string& key, double above, double below) const;  // above < value < below
+  double number_from(const std::string& key, double low) const;             // finite, low or more
   bool boolean(const std::string& key) const;
   // Sequences must have at least one element.
   std::vector<YAML::Node> list(const std::string& key, const std::string& expected) const;
+  std::vector<std::string> texts(const std::string& key) const;  // one string, or a list of them; none is empty
   std::vector<std::int64_t> integers(const std::string& key, std::int64_t low, std::int64_t high) const;
   std::vector<std::string> words(const std::string& key, const Words& allowed) const;
 

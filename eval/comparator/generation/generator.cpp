@@ -3,11 +3,12 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
-#include "eval/comparator/generation/sampling.h"
 #include "eval/comparator/generation/stop_strings.h"
 #include "eval/comparator/prompt.h"
 
@@ -23,6 +24,17 @@ double spacing_of(Dtype dtype) {
 at::Tensor row_of(const std::vector<std::int32_t>& tokens, std::int64_t begin, std::int64_t count) {
   std::vector<std::int64_t> ids(tokens.begin() + begin, tokens.begin() + begin + count);
   return at::tensor(ids, at::kLong).unsqueeze(0);
+}
+
+// Results of padded rows mean nothing, and need not be finite.
+void silence_padded_rows(const std::vector<std::int32_t>& live, std::int64_t arms, at::Tensor& logits) {
+  if (std::find(live.begin(), live.end(), -1) == live.end()) return;
+  std::vector<std::int64_t> padded;
+  for (std::int64_t arm = 0; arm < arms; ++arm)
+    for (std::size_t row = 0; row < live.size(); ++row)
+      if (live[row] < 0)
+        padded.push_back(arm * static_cast<std::int64_t>(live.size()) + static_cast<std::int64_t>(row));
+  logits.index_fill_(0, at::tensor(padded, at::kLong).to(logits.device()), 0.0);
 }
 
 }  // namespace
@@ -43,7 +55,6 @@ struct Generator::Slot {
 Generator::Generator(const Model& model, std::vector<Arm> arms, std::shared_ptr<const datasets::Tokenizer> tokenizer,
                      GenerationOptions options, std::int64_t capacity)
     : model_(model), arms_(std::move(arms)), tokenizer_(std::move(tokenizer)), options_(std::move(options)) {
-  if (options_.temperature < 0.0) throw std::invalid_argument("generation: a temperature below 0; expected 0 or more");
   if (options_.block < 1) throw std::invalid_argument("generation: a block below 1; expected at least one token");
   cache_ = model_.make_cache(arms_, options_.slots, capacity);
   if (options_.prefill) prompts_ = model_.make_cache({prefill_arm()}, 1, capacity);
@@ -58,6 +69,8 @@ void Generator::check(const GenerationItem& item) const {
   };
   if (item.prompt.empty()) refuse("an empty prompt; expected at least one token");
   if (item.max_tokens < 1) refuse("max_tokens " + std::to_string(item.max_tokens) + "; expected at least 1");
+  if (!(item.temperature >= 0.0) || !std::isfinite(item.temperature))
+    refuse("temperature " + std::to_string(item.temperature) + "; expected a finite number, 0 or more");
   const std::int64_t tokens = static_cast<std::int64_t>(item.prompt.size()) + item.max_tokens;
   if (tokens > cache_->capacity())
     refuse(std::to_string(tokens) + " tokens with its continuation; expected at most " +
@@ -66,6 +79,7 @@ void Generator::check(const GenerationItem& item) const {
 
 // All of the prompt but its last token, which the first step decodes.
 void Generator::admit(std::int32_t index, const GenerationItem& item) {
+  const auto start = std::chrono::steady_clock::now();
   Slot& slot = slots_[static_cast<std::size_t>(index)];
   slot = Slot();
   slot.item = &item;
@@ -78,68 +92,85 @@ void Generator::admit(std::int32_t index, const GenerationItem& item) {
   if (prompts_) {
     prefill_slot(model_, std::span(item.prompt).first(static_cast<std::size_t>(tokens)), options_.block, *prompts_,
                  *cache_, index);
-    return;
+  } else {
+    for (std::int64_t begin = 0; begin < tokens; begin += options_.block)
+      model_.forward(row_of(item.prompt, begin, std::min(options_.block, tokens - begin)), *cache_,
+                     Mode::teacher_forced, nullptr, nullptr, {index});
   }
-  for (std::int64_t begin = 0; begin < tokens; begin += options_.block)
-    model_.forward(row_of(item.prompt, begin, std::min(options_.block, tokens - begin)), *cache_, Mode::teacher_forced,
-                   nullptr, nullptr, {index});
+  costs_.prompt_tokens += tokens;
+  costs_.prompt_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void Generator::take(Slot& slot, std::size_t arm, std::int32_t token, bool tie) {
+void Generator::take(Slot& slot, std::size_t arm, std::int32_t token, bool tie, const Events& events) {
   slot.next[arm] = token;
   if (slot.ended[arm]) return;  // it decodes along until the other arms are done
-  ++generated_tokens_;
+  ++costs_.generated_tokens;
+  GeneratedSequence& sequence = slot.sequences[arm];
+  sequence.ties.push_back(tie);
   if (options_.end_tokens.contains(token)) {
+    sequence.ending = Ending::end_token;
     slot.ended[arm] = true;
     return;
   }
-  GeneratedSequence& sequence = slot.sequences[arm];
   sequence.tokens.push_back(token);
-  sequence.ties.push_back(tie);
-  sequence.truncated = static_cast<std::int64_t>(sequence.tokens.size()) == slot.item->max_tokens;
+  if (events.token) events.token(*slot.item, arm, token);
   const bool stopped = slot.stops->reached(sequence.tokens);
-  if (stopped) sequence.truncated = false;
-  slot.ended[arm] = stopped || sequence.truncated;
+  if (stopped) sequence.ending = Ending::stop;
+  slot.ended[arm] = stopped || static_cast<std::int64_t>(sequence.tokens.size()) == slot.item->max_tokens;
 }
 
-void Generator::step(const Done& done, KernelClock* clock) {
-  std::vector<std::int32_t> live;
-  for (std::size_t slot = 0; slot < slots_.size(); ++slot)
-    if (slots_[slot].item != nullptr) live.push_back(static_cast<std::int32_t>(slot));
-  const auto rows = static_cast<std::int64_t>(live.size()), arms = static_cast<std::int64_t>(arms_.size());
+// hidden: [arms, slots, hidden]; a choice a row.
+ChosenTokens Generator::choose(const at::Tensor& hidden, const std::vector<std::int32_t>& live,
+                               const std::vector<Choice>& choices, KernelClock* clock) const {
+  const KernelClock::Scope scope(clock, "", "head");
+  at::Tensor logits = model_.logits(hidden).flatten(0, 1);
+  silence_padded_rows(live, hidden.size(0), logits);
+  return choose_tokens(logits, choices, spacing_of(model_.options().compute_dtype));
+}
+
+void Generator::step(const Events& events, KernelClock* clock) {
+  const auto rows = static_cast<std::int64_t>(slots_.size()), arms = static_cast<std::int64_t>(arms_.size());
+  std::vector<std::int32_t> live;  // by row: its slot, or less than 0
   std::vector<std::int64_t> ids;
-  std::vector<double> uniforms;
+  std::vector<Choice> choices;
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    const Slot& held = slots_[slot];
+    live.push_back(held.item != nullptr ? static_cast<std::int32_t>(slot) : -1);
+    Choice& choice = choices.emplace_back();
+    if (held.item == nullptr || held.item->temperature == 0.0) continue;
+    choice.temperature = held.item->temperature;
+    choice.uniform = uniform_of({options_.seed, static_cast<std::uint64_t>(held.item->item),
+                                 static_cast<std::uint64_t>(held.item->repeat), held.position});
+  }
   for (std::size_t arm = 0; arm < arms_.size(); ++arm)
-    for (const std::int32_t index : live) {
-      const Slot& slot = slots_[static_cast<std::size_t>(index)];
-      ids.push_back(slot.next[arm]);
-      uniforms.push_back(uniform_of({options_.seed, static_cast<std::uint64_t>(slot.item->item),
-                                     static_cast<std::uint64_t>(slot.item->repeat), slot.position}));
-    }
+    for (const Slot& slot : slots_) ids.push_back(slot.item != nullptr ? slot.next[arm] : 0);
+  choices.reserve(ids.size());
+  for (std::size_t row = slots_.size(); row < ids.size(); ++row) choices.push_back(choices[row - slots_.size()]);
   const at::Tensor input = at::tensor(ids, at::kLong).view({arms, rows, 1});
   const at::Tensor hidden = model_.forward(input, *cache_, Mode::stepwise, clock, nullptr, live);
-  const at::Tensor logits = model_.logits(hidden.select(2, 0)).flatten(0, 1);
-  const NextTokens chosen =
-      choose_tokens(logits, options_.temperature, uniforms, spacing_of(model_.options().compute_dtype));
-  const auto* tokens = chosen.tokens.const_data_ptr<std::int64_t>();
-  const auto* ties = chosen.ties.const_data_ptr<bool>();
-  for (std::size_t arm = 0; arm < arms_.size(); ++arm)
-    for (std::size_t row = 0; row < live.size(); ++row) {
-      const std::size_t at = arm * live.size() + row;
-      take(slots_[static_cast<std::size_t>(live[row])], arm, static_cast<std::int32_t>(tokens[at]), ties[at]);
+  const ChosenTokens chosen = choose(hidden.select(2, 0), live, choices, clock);
+  ++costs_.steps;
+  std::int64_t served = 0;
+  for (std::size_t index = 0; index < slots_.size(); ++index) {
+    Slot& slot = slots_[index];
+    if (slot.item == nullptr) continue;
+    ++served;
+    for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
+      const std::size_t row = arm * slots_.size() + index;
+      take(slot, arm, chosen.tokens[row], chosen.ties[row], events);
     }
-  ++steps_;
-  for (const std::int32_t index : live) {
-    Slot& slot = slots_[static_cast<std::size_t>(index)];
     ++slot.position;
     if (!slot.done()) continue;
-    done(*slot.item, std::move(slot.sequences));
+    events.done(*slot.item, std::move(slot.sequences));
     slot.item = nullptr;
   }
+  costs_.decoded_tokens += served;
+  if (events.stepped) events.stepped(served);
 }
 
-void Generator::run(const std::vector<GenerationItem>& items, const Done& done, KernelClock* clock) {
+void Generator::run(const std::vector<GenerationItem>& items, const Events& events, KernelClock* clock) {
   for (const GenerationItem& item : items) check(item);
+  for (Slot& slot : slots_) slot.item = nullptr;  // an earlier run may have ended in an exception
   std::size_t next = 0;
   const auto anyone = [this] {
     return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.item != nullptr; });
@@ -147,8 +178,14 @@ void Generator::run(const std::vector<GenerationItem>& items, const Done& done, 
   while (next < items.size() || anyone()) {
     for (std::size_t slot = 0; slot < slots_.size() && next < items.size(); ++slot)
       if (slots_[slot].item == nullptr) admit(static_cast<std::int32_t>(slot), items[next++]);
-    step(done, clock);
+    step(events, clock);
   }
+}
+
+std::vector<std::vector<StorageCounts>> Generator::storage_counts() const {
+  std::vector<std::vector<StorageCounts>> counts;
+  for (std::size_t arm = 0; arm < arms_.size(); ++arm) counts.push_back(cache_->storage_counts(arm));
+  return counts;
 }
 
 }  // namespace replayeval

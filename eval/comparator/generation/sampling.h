@@ -17,16 +17,24 @@ struct Draw {
 // Uniform in [0, 1), of Philox 4x32-10 (Salmon et al. 2011).
 double uniform_of(const Draw& draw);
 
-struct NextTokens {
-  at::Tensor tokens;  // [rows] int64 on the CPU
-  at::Tensor ties;    // [rows] bool on the CPU: the two largest logits are equal up to the spacing of the logits' type
+// How a row's token is chosen.
+struct Choice {
+  double temperature = 0.0;  // 0: greedy; otherwise finite and above
+  double uniform = 0.0;      // of a drawn token
 };
 
-// logits: [rows, vocab] float32. Temperature 0: the largest logit, the lowest id among equals. Otherwise the token in
-// which uniforms[row] falls, of the cumulated softmax of logits / temperature in float64. `spacing`: distance of
-// neighbouring numbers of the type that logits were computed in, as a share of their size. Throws std::runtime_error
-// naming the row where a logit is not finite.
-NextTokens choose_tokens(const at::Tensor& logits, double temperature, const std::vector<double>& uniforms,
-                         double spacing);
+struct ChosenTokens {
+  std::vector<std::int32_t> tokens;  // [rows]
+  // [rows]: greedy, and the two largest logits are equal up to the spacing of the logits' type.
+  std::vector<bool> ties;
+};
+
+// logits: [rows, vocab] float32, on any device; choices: one a row. Greedy: the largest logit, the lowest id among
+// equals. Otherwise the token in which the uniform falls, of the cumulated exp(logit / temperature) in float64. A row's
+// result depends on nothing but its logits and its choice: neither on its place nor on the other rows. `spacing`:
+// distance of neighbouring numbers of the type that logits were computed in, as a share of their size. The host waits
+// for the device once. Throws std::runtime_error naming the row where a logit is not finite, std::invalid_argument
+// unless there is one choice a row.
+ChosenTokens choose_tokens(const at::Tensor& logits, const std::vector<Choice>& choices, double spacing);
 
 }  // namespace replayeval

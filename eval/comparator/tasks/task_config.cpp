@@ -5,7 +5,7 @@
 namespace replayeval {
 namespace {
 
-constexpr std::int64_t largest_block = std::int64_t{1} << 24;
+constexpr std::int64_t largest_block = std::int64_t{1} << 24, most_slots = 65536;
 
 TaskConfig parse_source(const YamlMap& workload) {
   const YAML::Node node = workload.require("source", "a file of samples or of plain JSONL");
@@ -23,7 +23,8 @@ TaskConfig parse_source(const YamlMap& workload) {
 }  // namespace
 
 WorkloadConfig parse_task_workload(const YAML::Node& node, const std::filesystem::path& file) {
-  const YamlMap map(node, file, "a task workload", {"name", "kind", "source", "block", "mode", "prompt", "margin"});
+  const YamlMap map(node, file, "a task workload",
+                    {"name", "kind", "source", "block", "mode", "prompt", "margin", "seed", "batch"});
   WorkloadConfig workload;
   workload.name = map.name("name");
   workload.kind = "task";
@@ -35,6 +36,8 @@ WorkloadConfig parse_task_workload(const YAML::Node& node, const std::filesystem
         map.word("mode", {"teacher_forced", "stepwise"}) == "stepwise" ? Mode::stepwise : Mode::teacher_forced;
   if (map.has("block")) workload.block = map.integer("block", 1, largest_block);
   workload.task = parse_source(map);
+  if (map.has("seed")) workload.task->seed = static_cast<std::uint64_t>(map.integer("seed", 0));
+  if (map.has("batch")) workload.batch = map.integer("batch", 1, most_slots);
   if (map.has("margin")) workload.task->margin = map.number("margin", 0.0, 1.0);
   return workload;
 }
@@ -47,6 +50,8 @@ nlohmann::json task_to_json(const WorkloadConfig& workload) {
                          {"mode", mode_name(workload.mode)},
                          {"prompt", prompt_name(workload.prompt)}};
   if (workload.task->margin) json["margin"] = *workload.task->margin;
+  if (workload.task->seed != 0) json["seed"] = workload.task->seed;
+  if (workload.batch) json["batch"] = *workload.batch;
   return json;
 }
 

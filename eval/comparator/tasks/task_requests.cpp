@@ -29,8 +29,9 @@ TaskRequests encode_task(tasks::TaskSource source, std::shared_ptr<const dataset
   source.rewind();
   while (std::optional<tasks::TaskDocument> document = source.next()) {
     const std::string place = fmt::format("{}: line {}", source.spec().path, document->line);
-    for (const tasks::ScoringRequest& request : encoder.encode(*document, place).scoring)
-      all.requests.push_back(continuation_of(request));
+    const tasks::EncodedDocument encoded = encoder.encode(*document, place);
+    for (const tasks::ScoringRequest& request : encoded.scoring) all.requests.push_back(continuation_of(request));
+    if (encoded.generation) all.generations.push_back(*encoded.generation);
     all.first.push_back(all.requests.size());
     all.documents.push_back(*std::move(document));
   }
@@ -45,6 +46,7 @@ nlohmann::json to_json(const tasks::EncodingCounts& counts) {
           {"joined_tokens", counts.joined_tokens},
           {"bare_contexts", counts.bare_contexts},
           {"without_chat_template", counts.without_chat_template},
+          {"ignored_generation_keys", counts.ignored_generation_keys},
           {"spelled_control_tokens", counts.spelled_control_tokens}};
 }
 

@@ -20,7 +20,8 @@ namespace replayeval {
 struct TaskRequests {
   std::vector<tasks::TaskDocument> documents;
   std::vector<Continuation> requests;
-  std::vector<std::size_t> first;  // documents.size() + 1
+  std::vector<std::size_t> first;                     // documents.size() + 1
+  std::vector<tasks::GenerationRequest> generations;  // of generate_until, one a document; then there are no requests
   tasks::EncodingCounts counts;
   std::vector<std::string> warnings;  // what was cut, joined or left as it is
 };

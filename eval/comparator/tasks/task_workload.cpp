@@ -13,6 +13,7 @@
 #include "eval/comparator/perplexity_summary.h"
 #include "eval/comparator/progress.h"
 #include "eval/comparator/tasks/continuation_scorer.h"
+#include "eval/comparator/tasks/task_generation.h"
 #include "eval/comparator/tasks/task_requests.h"
 #include "eval/comparator/tasks/task_shard.h"
 #include "eval/comparator/tasks/task_summary.h"
@@ -119,30 +120,40 @@ TaskShard score_all(const RunContext& context, const WorkloadConfig& workload, c
   return all;
 }
 
+using Responses = std::vector<std::vector<tasks::DocumentResponse>>;  // [documents][arms]
+
+Responses responses_of(const TaskRequests& task, const TaskShard& scored, std::size_t arms) {
+  Responses responses(task.documents.size());
+  for (std::size_t d = 0; d < task.documents.size(); ++d)
+    for (std::size_t arm = 0; arm < arms; ++arm) {
+      std::vector<tasks::RequestScore> scores;
+      for (std::size_t r = task.first[d]; r < task.first[d + 1]; ++r) scores.push_back(scored.scores[r][arm]);
+      responses[d].push_back(tasks::response_of(task.documents[d], scores));
+    }
+  return responses;
+}
+
 // What an arm's answers are worth; writes its samples.
-tasks::TaskTotals judge(const TaskRequests& task, const tasks::TaskScorer& scorer, const TaskShard& scored,
+tasks::TaskTotals judge(const TaskRequests& task, const tasks::TaskScorer& scorer, const Responses& responses,
                         std::size_t arm, const fs::path& samples) {
   tasks::TaskTotals totals(task.documents.front().type);
   tasks::SampleWriter writer(samples);
   for (std::size_t d = 0; d < task.documents.size(); ++d) {
-    std::vector<tasks::RequestScore> scores;
-    for (std::size_t r = task.first[d]; r < task.first[d + 1]; ++r) scores.push_back(scored.scores[r][arm]);
-    const tasks::DocumentResponse response = tasks::response_of(task.documents[d], scores);
-    const std::vector<tasks::FilterScores> worth = scorer.score(task.documents[d], response);
+    const std::vector<tasks::FilterScores> worth = scorer.score(task.documents[d], responses[d][arm]);
     totals.add(worth);
-    writer.add(task.documents[d], response, worth);
+    writer.add(task.documents[d], responses[d][arm], worth);
   }
   writer.finish();
   return totals;
 }
 
 nlohmann::json describe(const WorkloadConfig& workload, const tasks::TaskSource& source, const TaskRequests& task,
-                        const TaskShard& scored) {
+                        const Shard& costs) {
   nlohmann::json data = {{"sources", {source.describe()}},
                          {"documents", task.documents.size()},
                          {"requests", task.counts.requests},
                          {"tokens_scored", task.counts.scored_tokens},
-                         {"tokens_decoded", scored.costs.decoded_tokens},
+                         {"tokens_decoded", costs.decoded_tokens},
                          {"mode", mode_name(workload.mode)},
                          {"prompt", prompt_name(workload.prompt)},
                          {"encoding", to_json(task.counts)},
@@ -154,13 +165,7 @@ nlohmann::json describe(const WorkloadConfig& workload, const tasks::TaskSource&
 }  // namespace
 
 tasks::TaskSource open_task(const WorkloadConfig& workload) {
-  tasks::TaskSource source = tasks::TaskSource::open(workload.task->source, workload.task->root);
-  if (source.settings().type == tasks::RequestType::generate_until)
-    throw ConfigError(
-        fmt::format("{}: workload '{}': '{}' is a task of type generate_until; expected loglikelihood, "
-                    "loglikelihood_rolling or multiple_choice",
-                    workload.task->place, workload.name, source.name()));
-  return source;
+  return tasks::TaskSource::open(workload.task->source, workload.task->root);
 }
 
 reports::Workload run_task(const RunContext& context, const WorkloadConfig& workload, const TaskFolders& folders) {
@@ -174,21 +179,33 @@ reports::Workload run_task(const RunContext& context, const WorkloadConfig& work
       encode_task(source, context.tokenizer, fs::is_directory(checkpoint) ? checkpoint : checkpoint.parent_path(),
                   context.model.max_positions());
   for (std::string& warning : scorer.warnings()) task.warnings.push_back(std::move(warning));
-  const TaskShard scored = score_all(context, workload, task, folders.shards);
+  const bool generates = source.settings().type == tasks::RequestType::generate_until;
+  TaskShard scored;
+  std::optional<TaskTexts> texts;
+  if (generates)
+    texts = generate_task(context, workload, task, folders.shards);
+  else
+    scored = score_all(context, workload, task, folders.shards);
+  const Responses responses = generates ? texts->responses : responses_of(task, scored, context.arms.size());
+  const Shard& costs = generates ? texts->costs : scored.costs;
 
   fs::create_directories(folders.samples);
   std::vector<tasks::TaskTotals> totals;
   for (std::size_t arm = 0; arm < context.arms.size(); ++arm)
-    totals.push_back(judge(task, scorer, scored, arm,
+    totals.push_back(judge(task, scorer, responses, arm,
                            folders.samples / fmt::format("{}.{}.jsonl", workload.name, context.arms[arm].name)));
   reports::Workload result;
   result.name = workload.name;
   result.kind = workload.kind;
-  result.data = describe(workload, source, task, scored);
+  result.data = describe(workload, source, task, costs);
+  if (generates) result.data.update(texts->facts);
   if (context.config.random_weights) result.data["weights"] = "random";
   summarise_task(context, workload, totals, result);
-  summarise_requests(context, scored.scores, result);
-  summarise_costs(context, scored.costs, result);
+  if (generates)
+    summarise_generation(context, texts->generated, result);
+  else
+    summarise_requests(context, scored.scores, result);
+  summarise_costs(context, costs, result);
   describe_memory(context, result);
   return result;
 }

@@ -10,8 +10,7 @@
 
 namespace replayeval {
 
-// Opens and checks the workload's documents. Throws datasets::DataError, and ConfigError on a task of a type that is
-// not run.
+// Opens and checks the workload's documents. Throws datasets::DataError.
 tasks::TaskSource open_task(const WorkloadConfig& workload);
 
 // Where it leaves its work: shards while it runs, one file of samples an arm at the end.

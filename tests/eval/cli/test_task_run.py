@@ -31,7 +31,8 @@ class TaskRunTest(unittest.TestCase):
         self.write("choices.jsonl", [{"context": " ".join(words[i : i + 9]), "choices": words[i + 9 : i + 12], "answer": i % 3}
                                      for i in range(300)])
         self.write("texts.jsonl", [{"text": " ".join(words[i : i + 40])} for i in range(0, 200, 40)])
-        self.write("sums.jsonl", [{"context": "1 + 1 =", "target": "2"}])
+        self.write("sums.jsonl", [{"context": f"{word} river", "target": [word, "the"], "until": ["."], "max_gen_toks": 9}
+                                  for word in words[:6]])
 
     def tearDown(self):
         shutil.rmtree(self.folder)
@@ -63,6 +64,30 @@ class TaskRunTest(unittest.TestCase):
         again = self.run_config(CHOICES + TEXTS)
         self.assertEqual((again.returncode, again.stdout), (0, done.stdout))
 
+    def test_generated_answers(self):
+        done = self.run_config(GENERATED)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        workload = self.results()["sums"]
+        self.assertEqual((workload["data"]["sequences"], workload["data"]["max_tokens"]), (6, 9))
+        self.assertIn("exact_match", workload["arms"]["replay"]["metrics"])
+        self.assertIn("exact_match", workload["deltas"]["replay"])
+        self.assertIn("identical", workload["divergence"]["replay"])
+        self.assertGreater(workload["arms"]["exact"]["tokens_per_second"], 0)
+        rows = [json.loads(line) for line in (self.folder / "out/samples/sums.exact.jsonl").read_text().splitlines()]
+        self.assertEqual([row["resps"][0][0] == row["filtered_resps"][0] for row in rows], [True] * 6)
+        self.assertFalse(any("." in row["resps"][0][0] for row in rows))
+        drawn = GENERATED.replace("sums,", "sums, seed: 4, batch: 2,")
+        self.write("sums.jsonl", [{"context": "the river", "target": "x", "max_gen_toks": 9, "temperature": 1}] * 4)
+        texts = []
+        for seed in (4, 4, 5):
+            done = self.run_config(drawn.replace("seed: 4", f"seed: {seed}"), "--overwrite")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            lines = (self.folder / "out/samples/sums.exact.jsonl").read_text().splitlines()
+            texts.append([json.loads(line)["resps"] for line in lines])
+        self.assertEqual(texts[0], texts[1])
+        self.assertNotEqual(texts[0], texts[2])
+        self.assertEqual(len({json.dumps(text) for text in texts[0]}), 4)  # a draw of its own for each document
+
     def test_work_goes_on_where_it_stopped(self):
         # One of two workloads is done, so that its parts stay; its results are lost.
         done = self.run_config(CHOICES + TEXTS, "--only", "choices")
@@ -93,7 +118,8 @@ class TaskRunTest(unittest.TestCase):
         self.assertFalse((self.folder / "out").exists())
 
     def test_refusals_leave_nothing(self):
-        self.refused(GENERATED, "config.yaml:7:", "'sums'", "generate_until; expected loglikelihood")
+        self.write("sums.jsonl", [{"context": "1 + 1 =", "target": "2", "temperature": 0.5, "top_p": 0.9}])
+        self.refused(GENERATED, "sums.jsonl: line 1", "top_p", "the temperature alone")
         self.refused(CHOICES.replace("choices.jsonl", "none.jsonl"), "config.yaml:7:", "expected an existing file")
         self.write("choices.jsonl", [{"context": "a", "choices": ["b"], "answer": 3}])
         self.refused(CHOICES, "choices.jsonl: line 1", "answer")

@@ -4,7 +4,10 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
+#include <tuple>
 
 #include "eval/comparator/generation/sampling.h"
 #include "tests/eval/checkpoint/expect_error.h"
@@ -34,13 +37,20 @@ class GeneratorTest : public ::testing::Test {
     }
   }
 
-  Sequences generate(GenerationOptions options) const {
+  Sequences generate(const GenerationOptions& options, double temperature) const {
     Generator generator(*model_, arms_, nullptr, options, 40);
     Sequences sequences;
-    generator.run(items_, [&](const GenerationItem& item, std::vector<GeneratedSequence> found) {
+    std::vector<GenerationItem> items = items_;
+    for (GenerationItem& item : items) item.temperature = temperature;
+    Generator::Events events;
+    events.done = [&](const GenerationItem& item, std::vector<GeneratedSequence> found) {
       EXPECT_TRUE(sequences.try_emplace({item.item, item.repeat}, std::move(found)).second);
-    });
+    };
+    std::int64_t served = 0;
+    events.stepped = [&](std::int64_t items_in_slots) { served += items_in_slots; };
+    generator.run(items, events);
     EXPECT_EQ(sequences.size(), items_.size());
+    EXPECT_EQ(generator.costs().decoded_tokens, served);
     return sequences;
   }
 
@@ -50,10 +60,9 @@ class GeneratorTest : public ::testing::Test {
   std::vector<GenerationItem> items_;
 };
 
-GenerationOptions options(std::int64_t slots, double temperature) {
+GenerationOptions options(std::int64_t slots) {
   GenerationOptions options;
   options.slots = slots;
-  options.temperature = temperature;
   options.seed = 5;
   return options;
 }
@@ -61,9 +70,9 @@ GenerationOptions options(std::int64_t slots, double temperature) {
 TEST_F(GeneratorTest, ARefilledSlotGivesTheTokensOfAFreshOne) {
   for (const double temperature : {0.0, 1.0})
     for (const bool prefill : {false, true}) {
-      GenerationOptions many = options(8, temperature), few = options(2, temperature);
+      GenerationOptions many = options(8), few = options(2);
       many.prefill = few.prefill = prefill;
-      const Sequences fresh = generate(many), refilled = generate(few);
+      const Sequences fresh = generate(many, temperature), refilled = generate(few, temperature);
       for (const auto& [item, sequences] : fresh)
         for (std::size_t arm = 0; arm < sequences.size(); ++arm)
           EXPECT_EQ(refilled.at(item)[arm].tokens, sequences[arm].tokens) << item.first << " arm " << arm;
@@ -71,23 +80,23 @@ TEST_F(GeneratorTest, ARefilledSlotGivesTheTokensOfAFreshOne) {
 }
 
 TEST_F(GeneratorTest, EqualArmsDrawEqualTokensAndRepeatsDoNot) {
-  const Sequences drawn = generate(options(3, 1.0));
+  const Sequences drawn = generate(options(3), 1.0);
   for (const auto& [item, sequences] : drawn) {
     EXPECT_EQ(sequences[0].tokens, sequences[1].tokens);
-    EXPECT_TRUE(sequences[0].truncated);  // there is no end token
+    EXPECT_TRUE(sequences[0].truncated());  // there is no end token
   }
   const auto head = [](const GeneratedSequence& sequence) {
     return std::vector<std::int32_t>(sequence.tokens.begin(), sequence.tokens.begin() + 6);
   };
   EXPECT_NE(head(drawn.at({0, 0})[0]), head(drawn.at({0, 1})[0]));
-  const Sequences greedy = generate(options(3, 0.0));
+  const Sequences greedy = generate(options(3), 0.0);
   EXPECT_EQ(head(greedy.at({0, 0})[0]), head(greedy.at({0, 1})[0]));
   EXPECT_EQ(greedy.at({0, 0})[0].tokens.size(), 6U);
   EXPECT_EQ(greedy.at({1, 1})[0].tokens.size(), 15U);
 }
 
 TEST_F(GeneratorTest, GreedyTokensAreThoseOfTheLogits) {
-  const Sequences greedy = generate(options(2, 0.0));
+  const Sequences greedy = generate(options(2), 0.0);
   std::vector<std::int64_t> ids(items_[3].prompt.begin(), items_[3].prompt.end());
   for (const std::int32_t token : greedy.at({1, 1})[0].tokens) {
     const auto cache = model_->make_cache({arms_[0]}, 1, 40);
@@ -98,36 +107,112 @@ TEST_F(GeneratorTest, GreedyTokensAreThoseOfTheLogits) {
 }
 
 TEST_F(GeneratorTest, AnEndTokenEndsOneArmAndTheOthersGoOn) {
-  const Sequences all = generate(options(2, 1.0));
+  const Sequences all = generate(options(2), 1.0);
   const std::vector<std::int32_t> tokens = all.at({2, 0})[0].tokens;
-  GenerationOptions ending = options(2, 1.0);
+  GenerationOptions ending = options(2);
   ending.end_tokens = {tokens[4]};
-  const Sequences ended = generate(ending);
+  const Sequences ended = generate(ending, 1.0);
   const auto first = static_cast<std::size_t>(std::find(tokens.begin(), tokens.end(), tokens[4]) - tokens.begin());
   const GeneratedSequence& cut = ended.at({2, 0})[0];
   EXPECT_EQ(cut.tokens, std::vector<std::int32_t>(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(first)));
-  EXPECT_FALSE(cut.truncated);
+  EXPECT_EQ(cut.ending, Ending::end_token);
+  EXPECT_EQ(cut.ties.size(), cut.tokens.size() + 1);
 }
 
 TEST_F(GeneratorTest, RefusesItemsThatCannotBe) {
-  Generator generator(*model_, arms_, nullptr, options(1, 0.0), 10);
+  Generator generator(*model_, arms_, nullptr, options(1), 10);
   const auto refuses = [&](const GenerationItem& item, const std::vector<std::string>& parts) {
     testing::expect_error<std::invalid_argument>([&] { generator.run({item}, {}); }, parts);
   };
   refuses({7, 0, {}, 4, {}}, {"item 7", "empty prompt"});
   refuses({8, 0, {1, 2}, 0, {}}, {"item 8", "max_tokens 0"});
   refuses({9, 0, {1, 2, 3}, 8, {}}, {"item 9", "11 tokens", "at most 10"});
-  testing::expect_error<std::invalid_argument>([&] { Generator(*model_, arms_, nullptr, options(1, -1.0), 10); },
-                                               {"temperature"});
+  refuses({10, 0, {1, 2, 3}, 2, {}, -1.0}, {"item 10", "temperature -1"});
+  refuses({11, 0, {1, 2, 3}, 2, {}, NAN}, {"item 11", "temperature nan", "finite"});
+  refuses({12, 0, {1, 2, 3}, 2, {}, INFINITY}, {"item 12", "temperature inf"});
+}
+
+TEST_F(GeneratorTest, TokensAreToldAsTheyCome) {
+  Generator generator(*model_, arms_, nullptr, options(2), 40);
+  std::map<std::tuple<std::int64_t, std::int64_t, std::size_t>, std::vector<std::int32_t>> told;
+  Sequences sequences;
+  Generator::Events events;
+  events.done = [&](const GenerationItem& item, std::vector<GeneratedSequence> found) {
+    sequences[{item.item, item.repeat}] = std::move(found);
+  };
+  events.token = [&](const GenerationItem& item, std::size_t arm, std::int32_t token) {
+    told[{item.item, item.repeat, arm}].push_back(token);
+  };
+  generator.run(items_, events);
+  std::int64_t generated = 0;
+  for (const auto& [item, arms] : sequences)
+    for (std::size_t arm = 0; arm < arms.size(); ++arm) {
+      EXPECT_EQ((told[{item.first, item.second, arm}]), arms[arm].tokens);
+      generated += static_cast<std::int64_t>(arms[arm].tokens.size());
+    }
+  EXPECT_EQ(generator.costs().generated_tokens, generated);
+}
+
+// A run that an event ended leaves nothing behind in the slots.
+TEST_F(GeneratorTest, ARunAfterAnInterruptedOneIsAFreshOne) {
+  Generator generator(*model_, arms_, nullptr, options(2), 40);
+  std::int64_t steps = 0;
+  Generator::Events events;
+  events.stepped = [&](std::int64_t) {
+    if (++steps == 3) throw std::runtime_error("stop");
+  };
+  EXPECT_THROW(generator.run(items_, events), std::runtime_error);
+  Sequences again;
+  events.stepped = {};
+  events.done = [&](const GenerationItem& item, std::vector<GeneratedSequence> found) {
+    again[{item.item, item.repeat}] = std::move(found);
+  };
+  generator.run(items_, events);
+  const Sequences fresh = generate(options(2), 0.0);
+  ASSERT_EQ(again.size(), fresh.size());
+  for (const auto& [item, arms] : fresh)
+    for (std::size_t arm = 0; arm < arms.size(); ++arm) EXPECT_EQ(again.at(item)[arm].tokens, arms[arm].tokens);
+}
+
+ChosenTokens draw(const at::Tensor& logits, const std::vector<double>& uniforms) {
+  std::vector<Choice> choices;
+  for (const double uniform : uniforms) choices.push_back({1.0, uniform});
+  return choose_tokens(logits, choices, 0.0);
 }
 
 TEST(Sampling, DrawsFollowTheProbabilities) {
   const at::Tensor logits = at::log(at::tensor({0.1, 0.2, 0.7}, at::kFloat)).unsqueeze(0).repeat({20000, 1});
   std::vector<double> uniforms;
   for (std::uint64_t i = 0; i < 20000; ++i) uniforms.push_back(uniform_of({3, i, 1, 2}));
-  const at::Tensor tokens = choose_tokens(logits, 1.0, uniforms, 0.0).tokens;
-  for (const auto& [token, share] : std::map<std::int64_t, double>{{0, 0.1}, {1, 0.2}, {2, 0.7}})
-    EXPECT_NEAR(tokens.eq(token).to(at::kDouble).mean().item<double>(), share, 0.012);  // four standard deviations
+  const std::vector<std::int32_t> tokens = draw(logits, uniforms).tokens;
+  for (const auto& [token, share] : std::map<std::int32_t, double>{{0, 0.1}, {1, 0.2}, {2, 0.7}})
+    EXPECT_NEAR(static_cast<double>(std::count(tokens.begin(), tokens.end(), token)) / 20000.0, share,
+                0.012);  // four standard deviations
+}
+
+TEST(Sampling, ATemperatureSharpensAndTheEdgesOfTheUniformAreTokens) {
+  const at::Tensor logits = at::tensor({1.0F, 3.0F, 2.0F}, at::kFloat).unsqueeze(0).repeat({3, 1});
+  const double almost_one = 1.0 - 0x1p-53;
+  EXPECT_EQ(draw(logits, {0.0, 0.5, almost_one}).tokens, (std::vector<std::int32_t>{0, 1, 2}));
+  // exp(-20): nothing is left of the others.
+  EXPECT_EQ(choose_tokens(logits, {{0.05, 0.001}, {0.05, 0.5}, {0.0, 0.0}}, 0.0).tokens,
+            (std::vector<std::int32_t>{1, 1, 1}));
+}
+
+// What a row gets does not depend on where it stands or on what stands beside it.
+TEST(Sampling, ARowIsByItself) {
+  at::manual_seed(7);
+  const at::Tensor logits = at::randn({37, 1001}, at::kFloat) * 4;
+  std::vector<Choice> choices;
+  for (std::uint64_t row = 0; row < 37; ++row)
+    choices.push_back({row % 3 == 0 ? 0.0 : 0.5 * static_cast<double>(row % 4 + 1), uniform_of({1, row, 0, 0})});
+  const ChosenTokens together = choose_tokens(logits, choices, 0x1p-7);
+  for (std::int64_t row = 0; row < 37; ++row) {
+    const auto index = static_cast<std::size_t>(row);
+    const ChosenTokens alone = choose_tokens(logits.narrow(0, row, 1), {choices[index]}, 0x1p-7);
+    EXPECT_EQ(alone.tokens[0], together.tokens[index]) << row;
+    EXPECT_EQ(alone.ties[0], together.ties[index]) << row;
+  }
 }
 
 TEST(Sampling, DrawsDependOnEverythingThatNamesThem) {
@@ -141,9 +226,25 @@ TEST(Sampling, DrawsDependOnEverythingThatNamesThem) {
 
 TEST(Sampling, TiesAreToldByTheSpacingOfTheLogitsType) {
   const at::Tensor logits = at::tensor({1.0F, 1.004F, 0.0F}, at::kFloat).unsqueeze(0);
-  EXPECT_TRUE(choose_tokens(logits, 0.0, {0.0}, 0x1p-7).ties[0].item<bool>());
-  EXPECT_FALSE(choose_tokens(logits, 0.0, {0.0}, 0x1p-23).ties[0].item<bool>());
-  EXPECT_THROW(choose_tokens(at::full({1, 3}, NAN), 0.0, {0.0}, 0.0), std::runtime_error);
+  EXPECT_TRUE(choose_tokens(logits, {{}}, 0x1p-7).ties[0]);
+  EXPECT_FALSE(choose_tokens(logits, {{}}, 0x1p-23).ties[0]);
+  EXPECT_FALSE(choose_tokens(logits, {{1.0, 0.5}}, 0x1p-7).ties[0]);  // drawn
+}
+
+TEST(Sampling, TheLowestOfEqualLogitsIsTaken) {
+  const at::Tensor logits = at::tensor({0.0F, 2.0F, 1.0F, 2.0F}, at::kFloat).unsqueeze(0);
+  const ChosenTokens chosen = choose_tokens(logits, {{}}, 0x1p-23);
+  EXPECT_EQ(chosen.tokens[0], 1);
+  EXPECT_TRUE(chosen.ties[0]);
+}
+
+TEST(Sampling, RefusesWhatHasNoAnswer) {
+  testing::expect_error<std::runtime_error>(
+      [] {
+        choose_tokens(at::tensor({1.0F, 2.0F, NAN, 0.0F}, at::kFloat).view({2, 2}), {{}, {}}, 0.0);
+      },
+      {"row 1", "finite"});
+  testing::expect_error<std::invalid_argument>([] { choose_tokens(at::zeros({2, 3}), {{}}, 0.0); }, {"1 for 2 rows"});
 }
 
 }  // namespace

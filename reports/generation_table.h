@@ -1,0 +1,23 @@
+// Generated sequences as tables: signs of degeneration, and agreement with the baseline.
+#pragma once
+
+#include <string>
+
+#include "reports/results.h"
+#include "reports/text_table.h"
+#include "reports/verdict.h"
+
+namespace replayeval::reports {
+
+// A row an arm: its signs of degeneration, and how far its sequences are the baseline's.
+TextTable generation_table(const Results& results, const Workload& workload);
+
+// "512 sequences of at most 1,024 tokens (512 prompts, temperature 1)".
+std::string generation_line(const Workload& workload);
+
+// Identical: every sequence is the baseline's, token for token. Otherwise by the five signs that are bad where they
+// grow (truncated, looped, looped to the end, repeated 3-grams, compression ratio): one of them must differ from zero
+// by Holm's adjusted p-value of all of an arm's deltas. Where they disagree, the text names both.
+Verdict generation_verdict(const Workload& workload, const std::string& arm);
+
+}  // namespace replayeval::reports
