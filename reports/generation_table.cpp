@@ -190,6 +190,10 @@ TextTable generation_table(const Results& results, const Workload& workload) {
   return table;
 }
 
+bool has_generated(const Workload& workload) {
+  return workload.data.is_object() && workload.data.contains("sequences");
+}
+
 std::string generation_line(const Workload& workload) {
   const nlohmann::json& data = workload.data;
   const auto number = [&](const char* key) { return data.value(key, std::int64_t{0}); };
@@ -219,7 +223,7 @@ Verdict generation_verdict(const Workload& workload, const std::string& arm) {
 namespace markdown {
 
 std::string generation(const Results& results, const Workload& workload) {
-  if (!workload.data.contains("sequences")) return "";  // a task that scores
+  if (!has_generated(workload)) return "";
   std::string text = "### Degeneration\n\n" + generation_line(workload) + ".\n\n" +
                      degeneration_table(results, workload) +
                      "\nMeans over sequences; Δ is paired, with intervals over prompts. *Truncated*: ran to the limit. "

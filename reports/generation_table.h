@@ -12,6 +12,9 @@ namespace replayeval::reports {
 // A row an arm: its signs of degeneration, and how far its sequences are the baseline's.
 TextTable generation_table(const Results& results, const Workload& workload);
 
+// Whether texts were generated: in a generation workload, and in a task of that type.
+bool has_generated(const Workload& workload);
+
 // "512 sequences of at most 1,024 tokens (512 prompts, temperature 1)".
 std::string generation_line(const Workload& workload);
 

@@ -107,7 +107,7 @@ std::string data_line(const Workload& workload) {
       text += (text.empty() ? "" : ", ") + source.value("name", std::string("?"));
     }
   }
-  if (workload.kind == "generation") return text + (text.empty() ? "" : ": ") + generation_line(workload);
+  if (has_generated(workload)) return text + (text.empty() ? "" : ": ") + generation_line(workload);
   const std::string scored = count_in(data, "tokens_scored");
   const std::string documents = count_in(data, "documents");
   if (!scored.empty()) text += fmt::format("{}{} tokens scored", text.empty() ? "" : ": ", scored);

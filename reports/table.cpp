@@ -164,7 +164,7 @@ std::string workload_section(const Results& results, const Workload& workload, c
                                          : quality_table(workload, arms);
   text += "\n" + quality.render(options.width, options.colour);
   if (task) text += task_warnings(workload);
-  text += "\n" + wrapped(generation ? generation_cost_heading : cost_heading(arms), options.width, 0);
+  text += "\n" + wrapped(has_generated(workload) ? generation_cost_heading : cost_heading(arms), options.width, 0);
   text += cost_table(arms).render(options.width, options.colour);
   const std::string said = verdicts(results, workload, arms, options);
   if (!said.empty()) text += "\n" + said;

@@ -198,7 +198,10 @@ reports::Workload run_task(const RunContext& context, const WorkloadConfig& work
   result.name = workload.name;
   result.kind = workload.kind;
   result.data = describe(workload, source, task, costs);
-  if (generates) result.data.update(texts->facts);
+  if (generates) {
+    result.data.update(texts->facts);
+    result.data.erase("tokens_scored");
+  }
   if (context.config.random_weights) result.data["weights"] = "random";
   summarise_task(context, workload, totals, result);
   if (generates)

@@ -25,8 +25,8 @@ class Generate(unittest.TestCase):
     def tearDownClass(cls):
         shutil.rmtree(cls.folder)
 
-    def generate(self, *arguments, **options):
-        return program.call("generate", self.folder / "checkpoint", "--max-tokens", 40, *arguments, **options)
+    def generate(self, *arguments, max_tokens=40, **options):
+        return program.call("generate", self.folder / "checkpoint", "--max-tokens", max_tokens, *arguments, **options)
 
     def described(self, *arguments, **options):
         done = self.generate("--json", *arguments, **options)
@@ -98,8 +98,8 @@ class Generate(unittest.TestCase):
             ((), ("standard input: is empty",), {"input": "\n"}),
             (("--ids", self.folder / "none.json"), ("none.json: an empty list",), {}),
             (("--ids", self.folder / "far.json"), ("far.json: token 1 is 300",), {}),
-            (("--prompt", PROMPT, "--max-tokens", 0), ("--max-tokens",), {}),
-            (("--prompt", PROMPT, "--max-tokens", 512), ("--max-tokens 512", "512 positions"), {}),
+            (("--prompt", PROMPT), ("--max-tokens", "not in range 1"), {"max_tokens": 0}),
+            (("--prompt", PROMPT), ("--max-tokens 512", "512 positions"), {"max_tokens": 512}),
             (("--prompt", PROMPT, "--temperature", "-1"), ("--temperature", "0 or more"), {}),
             (("--prompt", PROMPT, "--temperature", "nan"), ("--temperature", "finite"), {}),
             (("--prompt", PROMPT, "--stop", ""), ("--stop", "empty"), {}),

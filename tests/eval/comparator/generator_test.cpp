@@ -174,6 +174,43 @@ TEST_F(GeneratorTest, ARunAfterAnInterruptedOneIsAFreshOne) {
     for (std::size_t arm = 0; arm < arms.size(); ++arm) EXPECT_EQ(again.at(item)[arm].tokens, arms[arm].tokens);
 }
 
+// With as many slots, a sequence is the same to the bit, whichever slot it gets, when, and beside whom.
+void expect_order_changes_nothing(const Model& model, const std::vector<Arm>& arms, std::vector<GenerationItem> items) {
+  const auto generate = [&](const std::vector<GenerationItem>& order, bool prefill) {
+    GenerationOptions options;
+    options.slots = 3;
+    options.prefill = prefill;
+    Generator generator(model, arms, nullptr, options, 40);
+    Sequences sequences;
+    Generator::Events events;
+    events.done = [&](const GenerationItem& item, std::vector<GeneratedSequence> found) {
+      sequences[{item.item, item.repeat}] = std::move(found);
+    };
+    generator.run(order, events);
+    return sequences;
+  };
+  for (const bool prefill : {false, true})
+    for (const double temperature : {0.0, 1.0}) {
+      for (GenerationItem& item : items) item.temperature = temperature;
+      const Sequences forward = generate(items, prefill);
+      const Sequences backward = generate({items.rbegin(), items.rend()}, prefill);
+      ASSERT_EQ(forward.size(), items.size());
+      for (const auto& [item, sequences] : forward) {
+        EXPECT_EQ(sequences[0].tokens, sequences[1].tokens);  // the A/A pair
+        for (std::size_t arm = 0; arm < sequences.size(); ++arm)
+          EXPECT_EQ(backward.at(item)[arm].tokens, sequences[arm].tokens) << item.first << " arm " << arm;
+      }
+    }
+}
+
+TEST_F(GeneratorTest, TheOrderOfItemsChangesNothing) { expect_order_changes_nothing(*model_, arms_, items_); }
+
+TEST_F(GeneratorTest, TheOrderOfItemsChangesNothingOnCuda) {
+  if (!built_with_cuda() || !at::Context::hasCUDA()) GTEST_SKIP() << "there is no GPU";
+  for (const Dtype compute : {Dtype::float32, Dtype::bfloat16})
+    expect_order_changes_nothing(*load_model(tiny_.open(), {DeviceKind::cuda, compute}), arms_, items_);
+}
+
 ChosenTokens draw(const at::Tensor& logits, const std::vector<double>& uniforms) {
   std::vector<Choice> choices;
   for (const double uniform : uniforms) choices.push_back({1.0, uniform});
@@ -200,9 +237,9 @@ TEST(Sampling, ATemperatureSharpensAndTheEdgesOfTheUniformAreTokens) {
 }
 
 // What a row gets does not depend on where it stands or on what stands beside it.
-TEST(Sampling, ARowIsByItself) {
+void expect_rows_by_themselves(const at::Device& device) {
   at::manual_seed(7);
-  const at::Tensor logits = at::randn({37, 1001}, at::kFloat) * 4;
+  const at::Tensor logits = (at::randn({37, 1001}, at::kFloat) * 4).to(device);
   std::vector<Choice> choices;
   for (std::uint64_t row = 0; row < 37; ++row)
     choices.push_back({row % 3 == 0 ? 0.0 : 0.5 * static_cast<double>(row % 4 + 1), uniform_of({1, row, 0, 0})});
@@ -213,6 +250,22 @@ TEST(Sampling, ARowIsByItself) {
     EXPECT_EQ(alone.tokens[0], together.tokens[index]) << row;
     EXPECT_EQ(alone.ties[0], together.ties[index]) << row;
   }
+}
+
+TEST(Sampling, ARowIsByItself) { expect_rows_by_themselves(at::kCPU); }
+
+TEST(Sampling, ARowIsByItselfOnCuda) {
+  if (!at::Context::hasCUDA()) GTEST_SKIP() << "there is no GPU";
+  expect_rows_by_themselves(at::kCUDA);
+}
+
+TEST(Sampling, DrawsOnCudaAreThoseOfTheCpu) {
+  if (!at::Context::hasCUDA()) GTEST_SKIP() << "there is no GPU";
+  at::manual_seed(8);
+  const at::Tensor logits = at::randn({64, 4096}, at::kFloat) * 3;
+  std::vector<double> uniforms;
+  for (std::uint64_t i = 0; i < 64; ++i) uniforms.push_back(uniform_of({9, i, 0, 0}));
+  EXPECT_EQ(draw(logits.to(at::kCUDA), uniforms).tokens, draw(logits, uniforms).tokens);
 }
 
 TEST(Sampling, DrawsDependOnEverythingThatNamesThem) {
