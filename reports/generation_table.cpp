@@ -56,6 +56,11 @@ std::string value_text(const Metric* metric, double scale, int digits) {
   return metric == nullptr ? absent : significant(scale * metric->value, digits);
 }
 
+// Of whole numbers.
+std::string median_text(const Metric* median) {
+  return median == nullptr ? absent : fmt::format("{:g}", median->value);
+}
+
 std::string delta_text(const Delta& delta, const Sign& sign) {
   const Spread text = spread(delta.value, delta.low, delta.high, sign.scale());
   std::string shown = text.value + (*sign.unit == '\0' ? "" : fmt::format(" {}", sign.unit));
@@ -93,8 +98,7 @@ std::string agreement_text(const Workload& workload, const std::string& arm) {
   const Metric* first = find_in(workload.divergence, arm, names::first_divergence_median);
   if (identical == nullptr) return "agreement not measured";
   std::string text = fmt::format("{} % of sequences are the baseline's", share_text(identical));
-  if (first != nullptr)
-    text += fmt::format(", the others part from it after {} tokens (median)", significant(first->value, 4));
+  if (first != nullptr) text += fmt::format(", the others part from it after {:g} tokens (median)", first->value);
   return text;
 }
 
@@ -134,7 +138,7 @@ std::string agreement_table(const Results& results, const Workload& workload) {
             : absent;
     const Metric* ties = value(names::began_at_tie);
     table.add_row({code(arm), identical->n ? count_text(*identical->n) : absent, share_text(identical), interval,
-                   value_text(value(names::first_divergence_median), 1.0, 4),
+                   median_text(value(names::first_divergence_median)),
                    value_text(value(names::first_divergence_mean), 1.0, 4),
                    value_text(value(names::edit_distance_mean), 1.0, 4), value_text(value(names::edit_share), 1.0, 3),
                    ties == nullptr ? absent : share_text(ties)});
@@ -185,7 +189,7 @@ TextTable generation_table(const Results& results, const Workload& workload) {
                    {sign(names::repeated_3grams, 100.0)},
                    {sign(names::compression_ratio, 1.0)},
                    {arm.is_baseline ? "" : share_text(agreement(names::identical))},
-                   {arm.is_baseline ? "" : value_text(agreement(names::first_divergence_median), 1.0, 4)}});
+                   {arm.is_baseline ? "" : median_text(agreement(names::first_divergence_median))}});
   }
   return table;
 }

@@ -61,8 +61,9 @@ TEST(GenerationTable, ComesBackFromJson) {
 TEST(GenerationTable, StandsInTableAndReport) {
   const Results results = generation_results();
   const std::string table = summary_table(results, {});
-  for (const char* part : {"heldout: 32 sequences of at most 1,024 tokens: 16 prompts × 2, temperature 1", "looped %",
-                           "37.5", "212", "degenerates more: looped +25 pt [+12, +38]", "with all arms in one batch"})
+  for (const char* part :
+       {"heldout: 32 sequences of at most 1,024 tokens: 16 prompts × 2, temperature 1", "looped %", "37.5", "212",
+        "degenerates more:", "looped +25 pt [+12, +38]", "with all arms in one batch"})
     EXPECT_THAT(table, HasSubstr(part)) << table;
   EXPECT_THAT(table, Not(HasSubstr("perplexity")));
   const std::string report = markdown_report(results, {});

@@ -80,7 +80,8 @@ class GenerationHarnessTest(unittest.TestCase):
                     metric, comma, kind = key.partition(",")
                     if not comma or value == "N/A":
                         continue
-                    name = metric if kind == "none" else key if not metric.endswith("_stderr") else f"{metric[:-7]},{kind}_stderr"
+                    error = "_stderr" if metric.endswith("_stderr") else ""
+                    name = metric if kind == "none" else f"{metric.removesuffix('_stderr')},{kind}{error}"
                     self.assertTrue(math.isclose(found[name]["value"], value, abs_tol=1e-6), (arm, key, found[name], value))
                     right += value if metric == "exact_match" else 0
         self.assertGreater(right, 0)  # some of the facts are recalled

@@ -171,7 +171,8 @@ class GenerationRun(unittest.TestCase):
 
     def test_greedy_texts_end_where_they_should(self):
         greedy = DRAWN.replace("temperature: 1.5", "temperature: 0").replace("    repeats: 2\n", "")
-        self.assertEqual(self.run_config(greedy.replace("max_tokens: 24", "max_tokens: 24\n    ignore_eos: true")).returncode, 0)
+        done = self.run_config(greedy.replace("max_tokens: 24", "max_tokens: 24\n    ignore_eos: true"))
+        self.assertEqual(done.returncode, 0, done.stderr)
         ids = self.tokens("exact")
         self.assertEqual((ids >= 0).sum(), 9 * 24)
         workload = self.workload()
@@ -185,7 +186,8 @@ class GenerationRun(unittest.TestCase):
             self.assertEqual(short[short >= 0].tolist(), whole[:first].tolist())
         text = self.samples("exact")[1]["resps"][0][0]
         stop = text[len(text) // 2 : len(text) // 2 + 3]
-        self.assertEqual(self.run_config(greedy.replace("seed: 5", f"stop: [{json.dumps(stop)}]"), out="stop").returncode, 0)
+        stopped = greedy.replace("seed: 5", f"stop: [{json.dumps(stop)}]")
+        self.assertEqual(self.run_config(stopped, out="stop").returncode, 0)
         for row in self.samples("exact", out="stop"):
             self.assertNotIn(stop, row["resps"][0][0])
         self.assertEqual(self.samples("exact", out="stop")[1]["resps"][0][0], text[: text.index(stop)])
