@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
 
+#include "datasets/added_tokens.h"
 #include "datasets/sha256.h"
 #include "datasets/utf8.h"
 
@@ -23,18 +24,25 @@ class SentencePiece final : public Tokenizer {
     }
     bos_ = id_if_any(processor_.bos_id());
     eos_ = id_if_any(processor_.eos_id());
+    for (int id = 0; id < processor_.GetPieceSize(); ++id) {
+      if (processor_.IsControl(id) || processor_.IsUnknown(id)) control_.add(processor_.IdToPiece(id), id);
+    }
+    control_.prepare();
   }
 
   std::vector<std::int32_t> encode(std::string_view text) const override {
     if (const auto fault = find_utf8_fault(text)) {
       throw DataError(fmt::format("text to encode: byte {}: found {}, expected UTF-8", fault->offset, fault->found));
     }
-    std::vector<int> ids;
-    const auto status = processor_.Encode({text.data(), text.size()}, &ids);
-    if (!status.ok()) {
-      throw DataError(fmt::format("{}: cannot encode the text: {}", file_.string(), status.ToString()));
+    std::vector<std::int32_t> ids;
+    for (std::size_t begin = 0; begin < text.size();) {
+      const TextFinder::Found control = control_.find(text, begin);
+      const std::size_t end = control.token < 0 ? text.size() : control.begin;
+      append(text.substr(begin, end - begin), ids);
+      if (control.token >= 0) ids.push_back(control.token);
+      begin = control.token < 0 ? end : control.end;
     }
-    return {ids.begin(), ids.end()};
+    return ids;
   }
 
   // The model says nothing about it: a bos and no eos, as Llama's tokenizer has it.
@@ -68,6 +76,16 @@ class SentencePiece final : public Tokenizer {
   const std::string& sha256() const override { return sha256_; }
 
  private:
+  // The ids of text without control tokens.
+  void append(std::string_view text, std::vector<std::int32_t>& ids) const {
+    std::vector<int> part;
+    const auto status = processor_.Encode({text.data(), text.size()}, &part);
+    if (!status.ok()) {
+      throw DataError(fmt::format("{}: cannot encode the text: {}", file_.string(), status.ToString()));
+    }
+    ids.insert(ids.end(), part.begin(), part.end());
+  }
+
   void check_id(std::int32_t id, std::size_t place) const {
     if (id < 0 || id >= vocab_size()) {
       throw DataError(fmt::format("{}: token id {} at place {} is outside the vocabulary; expected 0 … {}",
@@ -79,6 +97,7 @@ class SentencePiece final : public Tokenizer {
   std::filesystem::path file_;
   std::string sha256_;
   sentencepiece::SentencePieceProcessor processor_;
+  TextFinder control_;  // sentencepiece alone takes their spellings for text
   std::optional<std::int32_t> bos_, eos_;
 };
 

@@ -120,17 +120,6 @@ GenerationRequest TaskEncoder::encode_generation(const TaskDocument& document, c
   return request;
 }
 
-bool TaskEncoder::spells_control_token(const TaskDocument& document) const {
-  if (!takes_control_tokens_for_text()) return false;
-  const auto holds = [](std::string_view text, std::string_view token) {
-    return !token.empty() && text.find(token) != std::string_view::npos;
-  };
-  return std::any_of(document.requests.begin(), document.requests.end(), [&](const TextPair& pair) {
-    return holds(pair.context, bos_text_) || holds(pair.context, eos_text_) || holds(pair.continuation, bos_text_) ||
-           holds(pair.continuation, eos_text_);
-  });
-}
-
 EncodedDocument TaskEncoder::encode(const TaskDocument& document, const std::string& place) {
   EncodedDocument encoded;
   try {
@@ -161,7 +150,6 @@ EncodedDocument TaskEncoder::encode(const TaskDocument& document, const std::str
   if (document.type != RequestType::loglikelihood_rolling &&
       options_.chat_template.is_missing_in(document.requests[0].context))
     ++counts_.without_chat_template;
-  if (spells_control_token(document)) ++counts_.spelled_control_tokens;
   return encoded;
 }
 
@@ -180,9 +168,6 @@ std::vector<std::string> TaskEncoder::warnings() const {
        "have a context without a token of its own: conditioned on the prefix token (the harness stops there)");
   warn(counts_.without_chat_template, documents,
        "lack the control tokens of the checkpoint's chat template: was lm_eval run with --apply_chat_template?");
-  warn(
-      counts_.spelled_control_tokens, documents,
-      "spell bos or eos, which this checkpoint's sentencepiece model takes for text: the harness makes tokens of them");
   warn(counts_.ignored_generation_keys, documents, "have generation arguments that do not apply here");
   return warnings;
 }

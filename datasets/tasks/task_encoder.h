@@ -51,8 +51,6 @@ struct EncodingCounts {
   std::int64_t joined_tokens = 0;          // a token spans the end of the context: the cut is elsewhere than meant
   std::int64_t bare_contexts = 0;          // white space alone, without bos: conditioned on the prefix token instead
   std::int64_t without_chat_template = 0;  // documents whose prompt lacks the checkpoint's control tokens
-  std::int64_t spelled_control_tokens =
-      0;  // documents whose text spells bos or eos, which sentencepiece takes for text
   std::int64_t ignored_generation_keys = 0;  // documents whose gen_kwargs ask for something that does not apply
 };
 
@@ -70,8 +68,6 @@ class TaskEncoder {
   std::vector<std::string> warnings() const;
   const EncoderOptions& options() const { return options_; }
   std::int32_t prefix_token() const { return prefix_; }
-  // sentencepiece's own models do, other than the harness: "<s>" in a prompt is three pieces of text there.
-  bool takes_control_tokens_for_text() const { return tokenizer_->kind() == "sentencepiece"; }
 
   // What the harness makes of generated ids: special tokens left out, cut at the first stop string of each in turn.
   std::string text_of(std::span<const std::int32_t> generated, const GenerationRequest& request) const;
@@ -81,7 +77,6 @@ class TaskEncoder {
   ScoringRequest encode_pair(const TextPair& pair);
   ScoringRequest with_empty_context(const std::string& continuation) const;
   void fit(ScoringRequest& request);
-  bool spells_control_token(const TaskDocument& document) const;
   GenerationRequest encode_generation(const TaskDocument& document, const std::string& place);
 
   std::shared_ptr<const datasets::Tokenizer> tokenizer_;

@@ -3,7 +3,6 @@
 import json
 import pathlib
 import random
-import re
 import sys
 import tempfile
 import unittest
@@ -84,13 +83,18 @@ class BundledCheckpoint(unittest.TestCase):
         # By lines: in long texts, the two sum scores differently where two splits have the same one.
         texts = [line for path in sorted(files) for line in path.read_text(encoding="utf-8").split("\n")]
         texts += [*text_samples.SENTENCES, *text_samples.Samples("bundled").strings(2000)]
-        # sentencepiece puts a space before any text, the JSON only before one that does not begin with a space; and only
-        # the JSON reads "<s>" within a text as the token.
-        texts = [text for text in texts if not text.startswith((" ", "▁")) and not re.search("<s>|</s>|<unk>", text)]
+        texts += ["", " ", "  ", " Paris", "   three", "a  b ", "\u2581", "\n\n x", "\x00a", "<0x41>", "x<0x0A>y", "日本 🙂"]
+        texts += ["<s>", " <s> ", "<s>text", "a<s> b</s>c", "</s></s>\n", "<unk>", "<<s>>", "<s<s>", "< s>", "x </s>  y"]
         self.assertGreater(len(texts), 2000)
+        self.assertGreater(sum(text.startswith(" ") for text in texts), 1000)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         expected = [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
-        expect_equal(self, converted(folder, texts), expected, texts)
+        found = converted(folder, texts)
+        # Of two splits into the same pieces (f ff, ff f) either may win: the two sum the scores in different precision.
+        ties = {i for i in range(len(texts)) if found[i] != expected[i] and sorted(found[i]) == sorted(expected[i])}
+        self.assertLess(len(ties), len(texts) / 1000)
+        found = [expected[i] if i in ties else ids for i, ids in enumerate(found)]
+        expect_equal(self, found, expected, texts)
         expected = [encoding.ids for encoding in tokenizer.encode_batch(texts[:10])]
         expect_equal(self, converted(folder, texts[:10], "--special-tokens"), expected, texts)
 

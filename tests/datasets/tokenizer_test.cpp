@@ -88,6 +88,18 @@ TEST_F(TokenizerTest, AddsNoSpecialTokens) {
   }
 }
 
+// What transformers' tokenizers do, and sentencepiece alone does not: it takes "<s>" for three characters.
+TEST_F(TokenizerTest, SpelledControlTokensAreTokens) {
+  const auto tokenizer = load();
+  std::vector<std::int32_t> expected = tokenizer->encode("the ring ");
+  expected.push_back(1);
+  for (const std::int32_t id : tokenizer->encode(" is")) expected.push_back(id);
+  expected.insert(expected.end(), {2, 0});
+  EXPECT_EQ(tokenizer->encode("the ring <s> is</s><unk>"), expected);
+  EXPECT_THAT(tokenizer->encode("<s><s>"), testing::ElementsAre(1, 1));
+  EXPECT_THAT(tokenizer->encode("< s>"), testing::Not(testing::Contains(1)));
+}
+
 TEST_F(TokenizerTest, RefusesIdsOutsideTheVocabulary) {
   const auto tokenizer = load();
   const std::int32_t size = static_cast<std::int32_t>(tokenizer->vocab_size());

@@ -46,8 +46,7 @@ nlohmann::json to_json(const tasks::EncodingCounts& counts) {
           {"joined_tokens", counts.joined_tokens},
           {"bare_contexts", counts.bare_contexts},
           {"without_chat_template", counts.without_chat_template},
-          {"ignored_generation_keys", counts.ignored_generation_keys},
-          {"spelled_control_tokens", counts.spelled_control_tokens}};
+          {"ignored_generation_keys", counts.ignored_generation_keys}};
 }
 
 }  // namespace replayeval
