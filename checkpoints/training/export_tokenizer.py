@@ -20,8 +20,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pro
 
 # sentencepiece never matches the spelling of a byte piece; tokenizers would, were it not the worst of all choices.
 NEVER = -1e6
-AWKWARD = ["", " ", "  ", " Paris", "   three", "a  b   c ", "\n", "\n\n x", "\t a", "\x00a", "\u2581", "a\u2581b", " \u2581 ", "<0x41>",
-           "x<0x0A>y", "<", "< s>", "日本 語🙂", " 🙂", "e\u0301", "\u3000x", "1234 56", "Gemüse", "\r\n", "\u2028"]
+AWKWARD = ["", " ", "  ", " Paris", "   three", "a  b   c ", "\n", "\n\n x", "\t a", "\x00a", "\u2581", "a\u2581b", " \u2581 ",
+           "<0x41>", "x<0x0A>y", "<", "< s>", "日本 語🙂", " 🙂", "e\u0301", "\u3000x", "1234 56", "Gemüse", "\r\n", "\u2028"]
 
 
 def convert(processor):

@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
-"""Write tests/eval/cli/harness/CHECKPOINT: what lm-evaluation-harness 0.4.13 makes of the bundled checkpoints.
+"""Write tests/eval/cli/harness/CHECKPOINT: what lm-evaluation-harness 0.4.13 makes of the bundled checkpoints, and of the
+random ones of random_checkpoints.py.
 
-    python tests/eval/cli/harness/make_samples.py      in an environment with lm_eval[hf]==0.4.13 and transformers==5.17.0
+    python tests/eval/cli/harness/make_samples.py [CHECKPOINT...]
+        in an environment with lm_eval[hf]==0.4.13, torch==2.11.0 and transformers==5.17.0; default: all of them
+
+The harness itself is no part of the tests' environment: it would add 48 wheels of 620 MB, and minutes to each run.
 
 Its `hf` model, on the CPU in float32, runs one task of each request type without generation, few-shot variants included,
 through `lm_eval run` as the how-to of configs/README.md shows. The documents are made up here, or cut from the READMEs of
@@ -16,11 +20,12 @@ import subprocess
 import sys
 import tempfile
 
+import random_checkpoints
 import yaml
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[3]
-CHECKPOINTS = ("tiny-nemotron-h", "tiny-qwen3-next")
+BUNDLED = ("tiny-nemotron-h", "tiny-qwen3-next")
 DATE = "2026-01-01T00-00-00.000000"
 KEPT_CONFIG = ("task", "output_type", "metric_list", "filter_list", "doc_to_choice", "doc_to_target", "target_delimiter",
                "fewshot_delimiter", "repeats", "num_fewshot")
@@ -41,10 +46,9 @@ CLOZES = [{"text": text, "last": last} for text, last in [
 
 
 def texts():
-    for name in CHECKPOINTS:
+    for name in BUNDLED:
         text = (ROOT / "checkpoints" / name / "README.md").read_text(encoding="utf-8")
-        # The harness takes a spelled <s> for the token, sentencepiece takes it for text.
-        words = [word for word in text.split() if "<" not in word]
+        words = text.split()
         for begin in range(0, 360, 90):
             yield {"page": " ".join(words[begin : begin + 90])}
     yield {"page": "Größe, naïveté, 東京タワー, 🙂🙃.\u2028A line\tand a tab."}
@@ -77,15 +81,15 @@ def run(checkpoint, folder):
         names.append(config["task"])
     subprocess.run([sys.executable, "-m", "lm_eval", "run", "--model", "hf", "--model_args",
                     # Its cache reads a continuation at the wrong place where another request has the same tokens.
-                    f"pretrained={ROOT / 'checkpoints' / checkpoint},dtype=float32,logits_cache=False",
+                    f"pretrained={checkpoint},dtype=float32,logits_cache=False",
                     "--device", "cpu", "--batch_size", "1",
                     "--include_path", folder, "--tasks", ",".join(names), "--log_samples", "--output_path", folder / "out"],
                    check=True, env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1",
                                     "HF_HOME": str(folder / "home")})
 
 
-def keep(checkpoint, folder):
-    target = HERE / checkpoint
+def keep(name, folder):
+    target = HERE / name
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
     for path in (folder / "out").rglob("samples_*.jsonl"):
@@ -99,10 +103,17 @@ def keep(checkpoint, folder):
 
 
 def main():
-    for checkpoint in CHECKPOINTS:
-        with tempfile.TemporaryDirectory(prefix="replayeval-harness-") as folder:
-            run(checkpoint, pathlib.Path(folder))
-            keep(checkpoint, pathlib.Path(folder))
+    for name in sys.argv[1:] or (*BUNDLED, *random_checkpoints.MODELS):
+        with tempfile.TemporaryDirectory(prefix="replayeval-harness-") as scratch:
+            folder = pathlib.Path(scratch)
+            if name in BUNDLED:
+                checkpoint = ROOT / "checkpoints" / name
+            else:
+                checkpoint = random_checkpoints.make(name, folder / "checkpoint")
+            run(checkpoint, folder)
+            keep(name, folder)
+            if name not in BUNDLED:
+                (HERE / name / "weights.sha256").write_text(random_checkpoints.digest(checkpoint) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
