@@ -22,7 +22,8 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
 
   // Token ids of well-formed UTF-8 text; adds no bos or eos. The spelling of a control token ("<s>") is that token, and
-  // the text behind it is encoded as a text of its own: as transformers' tokenizers do, sentencepiece models too. Throws DataError on text that is not UTF-8: "byte N: found
+  // the text behind it is encoded as a text of its own: as transformers' tokenizers do, sentencepiece models too.
+  // Throws DataError on text that is not UTF-8: "byte N: found
   // ..., expected UTF-8".
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
   // `ids` with the special tokens around them that the tokenizer's files ask for, as the model met texts in training.

@@ -18,6 +18,10 @@ std::int64_t checked_stride(const WindowOptions& options) {
     throw std::invalid_argument(
         fmt::format("windows: stride is {}; expected 1 … {} (the context)", options.stride, options.context));
   }
+  if (options.prompt < 0 || options.prompt >= options.context) {
+    throw std::invalid_argument(fmt::format("windows: prompt is {}; expected 0 … {} (less than the context)",
+                                            options.prompt, options.context - 1));
+  }
   if (options.max_tokens < 0) {
     throw std::invalid_argument(
         fmt::format("windows: max_tokens is {}; expected 0 (no limit) or more", options.max_tokens));
@@ -38,19 +42,27 @@ std::vector<TokenSource> token_sources(std::vector<TextSource> texts,
 
 DocumentWindows::DocumentWindows(std::vector<std::int32_t> tokens, const WindowOptions& options,
                                  std::int64_t max_scored)
-    : tokens_(std::move(tokens)), context_(options.context), stride_(checked_stride(options)) {
+    : tokens_(std::move(tokens)), context_(options.context), stride_(checked_stride(options)), prompt_(options.prompt) {
   if (options.bos) {
     tokens_.insert(tokens_.begin(), *options.bos);
   }
-  scored_ = std::max<std::int64_t>(0, static_cast<std::int64_t>(tokens_.size()) - 1);
-  if (max_scored >= 0 && scored_ > max_scored) {
-    scored_ = max_scored;
-    tokens_.resize(static_cast<std::size_t>(scored_ + 1));  // its last token is only a target
+  const std::int64_t inputs = static_cast<std::int64_t>(tokens_.size()) - 1;  // the last token is only a target
+  // Window k predicts from the tokens begin … end-1 of the document, and no two windows from the same.
+  for (std::int64_t begin = unscored(0); begin < inputs; begin = count_ * stride_ + unscored(count_)) {
+    const std::int64_t end = std::min(inputs, count_ * stride_ + context_);
+    const std::int64_t taken = max_scored < 0 ? end - begin : std::min(end - begin, max_scored - scored_);
+    if (taken == 0) break;
+    ++count_;
+    scored_ += taken;
+    if (scored_ == max_scored) {
+      tokens_.resize(static_cast<std::size_t>(begin + taken + 1));
+      break;
+    }
   }
-  if (scored_ > 0) {  // the first window scores up to context_, each further one stride_
-    const std::int64_t after_first = std::max<std::int64_t>(0, scored_ - context_);
-    count_ = 1 + (after_first + stride_ - 1) / stride_;
-  }
+}
+
+std::int64_t DocumentWindows::unscored(std::int64_t index) const {
+  return std::max(prompt_, index == 0 ? 0 : context_ - stride_);  // where the window before ended
 }
 
 Window DocumentWindows::window(std::int64_t index) const {
@@ -62,7 +74,7 @@ Window DocumentWindows::window(std::int64_t index) const {
   Window window;
   window.offset = begin;
   window.tokens.assign(tokens_.begin() + begin, tokens_.begin() + end);
-  window.first_scored = index == 0 ? 1 : context_ - stride_ + 1;  // where the window before ended
+  window.first_scored = unscored(index) + 1;
   return window;
 }
 

@@ -3,7 +3,8 @@
 // A document of n tokens is predicted at positions 1 … n-1 (with a bos before it: at all n). Window k decodes the
 // `context` tokens from k·stride on; its logits predict the `context` tokens one further. The first window's
 // predictions all count, later windows count their last `stride` ones, so that every prediction counts exactly once
-// and, but for the first window, with at least context - stride tokens before it. Documents never share a window.
+// and, but for the first window, with at least context - stride tokens before it. Documents never share a window. With
+// a prompt, only predictions made from tokens behind it count: some then never do.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct WindowOptions {
   std::int64_t context = 1024;      // tokens decoded in a window, at most; >= 1
   std::int64_t stride = 0;          // 1 … context; 0: context (windows that do not overlap)
   std::optional<std::int32_t> bos;  // put before every document, so that its first token is predicted too
-  std::int64_t max_tokens = 0;      // scored tokens in all; 0: no limit. The last window is cut to meet it exactly
+  std::int64_t prompt = 0;      // 0 … context-1: the first tokens of each window, that only lead up to predictions
+  std::int64_t max_tokens = 0;  // scored tokens in all; 0: no limit. The last window is cut to meet it exactly
 };
 
 struct Window {
@@ -36,8 +38,8 @@ struct Window {
 // The windows of one document, by number: nothing is copied until a window is asked for.
 class DocumentWindows {
  public:
-  // Throws std::invalid_argument on a context or stride outside the ranges above. A document without anything to
-  // predict (fewer than two tokens, bos included) has no windows. `max_scored` < 0: no limit.
+  // Throws std::invalid_argument on a context, stride or prompt outside the ranges above. A document without anything
+  // to predict (fewer than two tokens behind the prompt, bos included) has no windows. `max_scored` < 0: no limit.
   DocumentWindows(std::vector<std::int32_t> tokens, const WindowOptions& options, std::int64_t max_scored = -1);
 
   std::int64_t count() const { return count_; }
@@ -45,8 +47,11 @@ class DocumentWindows {
   Window window(std::int64_t index) const;  // .document is left 0
 
  private:
+  std::int64_t unscored(
+      std::int64_t index) const;  // tokens of a window before the first that a prediction is made from
+
   std::vector<std::int32_t> tokens_;  // bos included, cut to the limit
-  std::int64_t context_ = 0, stride_ = 0, count_ = 0, scored_ = 0;
+  std::int64_t context_ = 0, stride_ = 0, prompt_ = 0, count_ = 0, scored_ = 0;
 };
 
 struct DocumentInfo {

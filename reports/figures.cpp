@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <map>
 
-#include "reports/atomic_file.h"
-#include "reports/gnuplot.h"
+#include "reports/figure_files.h"
+#include "reports/recall_heatmap.h"
 #include "reports/results_io.h"
 
 namespace replayeval::reports {
@@ -19,28 +18,13 @@ namespace {
 constexpr std::array colours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"};
 
 struct Plot {
-  std::string stem;  // of the files
+  std::string stem;
   std::string title;
   std::string data;               // what the script plots: blocks parted by two blank lines, one an arm
   std::string settings;           // gnuplot commands of this plot alone
   std::vector<std::size_t> arms;  // by number in the results, which decides the colour in all figures
   std::string style;              // e.g. "using 1:2:3:4 with yerrorlines"
 };
-
-// A name that is safe as a file name and in a link.
-std::string safe_name(const std::string& name) {
-  std::string safe = name;
-  for (char& c : safe) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_') c = '_';
-  }
-  return safe;
-}
-
-std::string quoted(const std::string& text) {
-  std::string inner;
-  for (const char c : text) inner += c == '\'' ? std::string("''") : std::string(1, c);  // gnuplot's way
-  return "'" + inner + "'";
-}
 
 double percent_of_perplexity(double log_likelihood_delta) { return 100.0 * std::expm1(-log_likelihood_delta); }
 
@@ -114,37 +98,28 @@ Plot state_error_plot(const Results& results, const Workload& workload, const st
   return plot;
 }
 
-std::string script_of(const Plot& plot, const std::vector<std::string>& names, const std::string& output) {
-  std::string script = fmt::format(
-      "set encoding utf8\nset terminal svg size 860,420 noenhanced background rgb 'white' font 'sans,13'\n"
-      "set output {}\nset title {} noenhanced\nset key outside right top noenhanced\nset grid lc '#dddddd'\n"
-      "set tics nomirror\n{}plot ",
-      quoted(output), quoted(plot.title), plot.settings);
+FigureFiles files_of(const Plot& plot, const std::vector<std::string>& names) {
+  FigureFiles figure{
+      .stem = plot.stem, .title = plot.title, .data = plot.arms.empty() ? "" : plot.data, .commands = {}};
+  figure.commands = fmt::format(
+      "set title {} noenhanced\nset key outside right top noenhanced\nset grid lc '#dddddd'\nset tics "
+      "nomirror\n{}plot ",
+      gnuplot_quoted(plot.title), plot.settings);
   for (std::size_t i = 0; i < plot.arms.size(); ++i) {
-    script += fmt::format("{}{} index {} {} lw 1.6 pt {} ps 0.6 lc '{}' title {}", i == 0 ? "" : ", \\\n     ",
-                          quoted(plot.stem + ".dat"), i, plot.style, 4 + plot.arms[i] % 10,
-                          colours[plot.arms[i] % colours.size()], quoted(names[plot.arms[i]]));
+    figure.commands += fmt::format("{}{} index {} {} lw 1.6 pt {} ps 0.6 lc '{}' title {}", i == 0 ? "" : ", \\\n     ",
+                                   gnuplot_quoted(plot.stem + ".dat"), i, plot.style, 4 + plot.arms[i] % 10,
+                                   colours[plot.arms[i] % colours.size()], gnuplot_quoted(names[plot.arms[i]]));
   }
-  return script + "\nunset output\n";
+  return figure;
 }
 
-// "" or why there is no figure.
-std::string draw(const Plot& plot, const std::vector<std::string>& names, const std::filesystem::path& folder) {
-  const std::filesystem::path figure = folder / (plot.stem + ".svg");
-  const std::filesystem::path partial = folder / (plot.stem + ".svg.partial");
-  const std::filesystem::path script = folder / (plot.stem + ".gp");
-  write_file_atomically(folder / (plot.stem + ".dat"), plot.data);
-  write_file_atomically(script, script_of(plot, names, partial.filename().string()));
-  std::string complaint = run_gnuplot(script);
-  std::error_code ignored;
-  if (complaint.empty()) {
-    // From now on the script is for people, who want the figure itself.
-    write_file_atomically(script, script_of(plot, names, figure.filename().string()));
-    std::filesystem::rename(partial, figure, ignored);
-    if (ignored) complaint = fmt::format("gnuplot wrote no {}", figure.filename().string());
-  }
-  if (!complaint.empty()) std::filesystem::remove(partial, ignored);
-  return complaint;
+std::vector<FigureFiles> figures_of(const Results& results, const Workload& workload) {
+  const std::vector<std::string> names = arm_names(results);
+  std::vector<FigureFiles> figures = {files_of(position_plot(results, workload), names)};
+  for (const char* depth : {"gold", "propagated", "local"})
+    figures.push_back(files_of(state_error_plot(results, workload, depth), names));
+  for (FigureFiles& heatmap : recall_heatmaps(results, workload)) figures.push_back(std::move(heatmap));
+  return figures;
 }
 
 }  // namespace
@@ -152,20 +127,16 @@ std::string draw(const Plot& plot, const std::vector<std::string>& names, const 
 Figures draw_figures(const Results& results, const std::filesystem::path& folder) {
   Figures figures;
   for (const Workload& workload : results.workloads) {
-    std::vector<Plot> plots = {position_plot(results, workload)};
-    for (const char* depth : {"gold", "propagated", "local"}) {
-      plots.push_back(state_error_plot(results, workload, depth));
-    }
-    for (const Plot& plot : plots) {
-      if (plot.arms.empty() || !figures.note.empty()) continue;  // a complaint of one is a complaint of all
+    for (const FigureFiles& figure : figures_of(results, workload)) {
+      if (figure.data.empty() || !figures.note.empty()) continue;  // a complaint of one is a complaint of all
       std::error_code failure;
       std::filesystem::create_directories(folder / "figures", failure);
       if (failure)
         throw ResultsError(fmt::format("{}: cannot be made: {}", (folder / "figures").string(), failure.message()));
-      figures.note = draw(plot, arm_names(results), folder / "figures");
+      figures.note = draw_figure(figure, folder / "figures");
       if (figures.note.empty()) {
         figures.drawn.push_back(
-            {.file = "figures/" + plot.stem + ".svg", .title = plot.title, .workload = workload.name});
+            {.file = "figures/" + figure.stem + ".svg", .title = figure.title, .workload = workload.name});
       }
     }
   }

@@ -1,4 +1,4 @@
-// Figures as SVG, drawn by gnuplot.
+// Figures as SVG and PDF, drawn by gnuplot.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 namespace replayeval::reports {
 
 struct Figure {
-  std::string file;  // relative to the report's folder
+  std::string file;  // the SVG, relative to the report's folder; the PDF lies beside it
   std::string title;
   std::string workload;
 };
@@ -20,7 +20,8 @@ struct Figures {
   std::string note;  // why figures are missing (gnuplot is not installed, ...); empty when all were drawn
 };
 
-// Draws perplexity delta by position and state error by position into folder/figures, with the data files beside them.
+// Draws perplexity delta by position, state error by position and recall by length and depth into folder/figures, with
+// data and scripts beside them.
 // A gnuplot that is missing or fails ends in `note`; an unwritable folder throws ResultsError.
 Figures draw_figures(const Results& results, const std::filesystem::path& folder);
 

@@ -6,6 +6,7 @@
 #include "reports/markdown_sections.h"
 #include "reports/markdown_table.h"
 #include "reports/results_io.h"
+#include "reports/task_family_table.h"
 
 namespace replayeval::reports {
 namespace markdown {
@@ -15,7 +16,12 @@ std::string figures(const Workload& workload, const Figures& drawn) {
   for (const Figure& figure : drawn.drawn) {
     if (figure.workload == workload.name) text += fmt::format("![{}]({})\n\n", escaped(figure.title), figure.file);
   }
-  if (!text.empty()) text += "An arm without any error has no place on a logarithmic axis and is left out.\n";
+  if (!text.empty()) {
+    text += "Each figure is there as PDF, too, with its data and the gnuplot script beside it.";
+    if (!workload.state_errors.empty())
+      text += " An arm without any error has no place on a logarithmic axis and is left out.";
+    text += "\n";
+  }
   if (!drawn.note.empty()) text += fmt::format("No figures: {}.\n", escaped(drawn.note));
   return text.empty() ? "" : "### Figures\n\n" + text;
 }
@@ -31,7 +37,7 @@ std::string markdown_report(const Results& results, const Figures& drawn) {
       markdown::verdicts,  markdown::summary,     markdown::compared, markdown::deltas, markdown::divergence,
       markdown::positions, markdown::state_error, markdown::storage,  markdown::speed};
   const std::initializer_list<std::string (*)(const Results&, const Workload&)> of_recall = {
-      markdown::compared, markdown::recall, markdown::speed};
+      markdown::compared, markdown::recall, markdown::storage, markdown::speed};
   const std::initializer_list<std::string (*)(const Results&, const Workload&)> of_tasks = {
       markdown::verdicts, markdown::task,    markdown::generation, markdown::compared,
       markdown::deltas,   markdown::storage, markdown::speed};
@@ -50,6 +56,7 @@ std::string markdown_report(const Results& results, const Figures& drawn) {
     }
     if (const std::string part = markdown::figures(workload, drawn); !part.empty()) text += "\n" + part;
   }
+  if (const std::string tasks = markdown::task_families(results); !tasks.empty()) text += "\n" + tasks;
   if (results.workloads.empty()) text += "\nNo workload has finished yet.\n";
   return text + "\n" + markdown::provenance(results);
 }

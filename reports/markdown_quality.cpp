@@ -46,7 +46,10 @@ std::string compared(const Results& results, const Workload& workload) {
   std::string text = "### What was compared\n\n" + arms.text() + "\n";
   if (const std::string line = data_line(workload); !line.empty()) text += escaped(line) + ".";
   if (const std::string line = mode_line(workload); !line.empty()) text += " " + escaped(line) + ".";
-  return text + "\n";
+  text += "\n";
+  if (const std::string warnings = warnings_of(workload); !warnings.empty())
+    text += "\nWarnings:\n\n```text\n" + warnings + "```\n";
+  return text;
 }
 
 std::string verdicts(const Results& results, const Workload& workload) {

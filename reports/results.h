@@ -100,6 +100,30 @@ struct Workload {
   double seconds = 0.0;
 };
 
+// Two one-sided tests of a difference being inside (-margin, margin).
+struct Equivalence {
+  double margin = 0.0, p_value = 1.0;
+  bool equivalent = false;
+  double low = 0.0, high = 0.0, confidence = 0.0;  // the interval that the tests speak of: 2 · confidence - 1
+};
+
+// One accuracy metric of several tasks taken together: an arm against the baseline.
+struct TaskFamily {
+  struct Member {
+    std::string workload;
+    std::int64_t n = 0;  // documents
+    Delta delta;
+    double adjusted_p_value = 1.0;  // Holm's, for having asked all these tasks
+  };
+  std::string metric, arm;
+  std::vector<Member> tasks;
+  std::int64_t n = 0, gained = 0, lost = 0;  // documents in all; right for the arm alone; for the baseline alone
+  Delta by_question, by_task;                // every document counts the same; every task does
+  std::optional<double> detectable;          // the smallest difference that as many documents show (80 % power)
+  std::optional<Equivalence> equivalence;    // by question, where all tasks have one margin
+  std::optional<std::int64_t> documents_to_detect_margin, documents_to_show_equivalence;  // 80 % power
+};
+
 struct Results {
   nlohmann::json tool;               // {name, version, git, build}
   nlohmann::json environment;        // {cpu, cores, gpu?, os, torch, date, ...}
@@ -109,6 +133,7 @@ struct Results {
   std::vector<nlohmann::json> arms;  // {name, executor, state_storage, ring_storage, buffer_len, route, flush, ...}
   std::string baseline;
   std::vector<Workload> workloads;
+  std::vector<TaskFamily> task_families;  // where two tasks or more have an accuracy metric in common
 };
 
 }  // namespace replayeval::reports

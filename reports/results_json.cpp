@@ -82,6 +82,35 @@ json write(const RecallCell& cell) {
 
 json write(const AgreementStep& row) { return {{"arm", row.arm}, {"step", row.step}, {"same", row.same}}; }
 
+json write(const Equivalence& tested) {
+  return {{"margin", tested.margin}, {"p_value", tested.p_value}, {"equivalent", tested.equivalent},
+          {"low", tested.low},       {"high", tested.high},       {"confidence", tested.confidence}};
+}
+
+json write(const TaskFamily::Member& task) {
+  return {{"workload", task.workload},
+          {"n", task.n},
+          {"delta", write(task.delta)},
+          {"adjusted_p_value", task.adjusted_p_value}};
+}
+
+json write(const TaskFamily& family) {
+  json object = {{"metric", family.metric},
+                 {"arm", family.arm},
+                 {"tasks", write(family.tasks)},
+                 {"n", family.n},
+                 {"gained", family.gained},
+                 {"lost", family.lost},
+                 {"by_question", write(family.by_question)},
+                 {"by_task", write(family.by_task)}};
+  put(object, "detectable", family.detectable);
+  if (family.equivalence) object["equivalence"] = write(*family.equivalence);
+  if (family.documents_to_detect_margin) object["documents_to_detect_margin"] = *family.documents_to_detect_margin;
+  if (family.documents_to_show_equivalence)
+    object["documents_to_show_equivalence"] = *family.documents_to_show_equivalence;
+  return object;
+}
+
 json write(const StorageCount& count) {
   return {{"arm", count.arm},
           {"layer", count.layer},
@@ -141,6 +170,9 @@ void read(const json& from, AgreementStep& to);
 void read(const json& from, StorageCount& to);
 void read(const json& from, KernelTime& to);
 void read(const json& from, Workload& to);
+void read(const json& from, Equivalence& to);
+void read(const json& from, TaskFamily::Member& to);
+void read(const json& from, TaskFamily& to);
 
 template <typename Value>
 void read(const json& from, std::map<std::string, Value>& to) {
@@ -255,6 +287,37 @@ void read(const json& from, Workload& to) {
   if (from.contains("agreement")) get(from, "agreement", to.agreement);
 }
 
+void read(const json& from, Equivalence& to) {
+  get(from, "margin", to.margin);
+  get(from, "p_value", to.p_value);
+  get(from, "equivalent", to.equivalent);
+  get(from, "low", to.low);
+  get(from, "high", to.high);
+  get(from, "confidence", to.confidence);
+}
+
+void read(const json& from, TaskFamily::Member& to) {
+  get(from, "workload", to.workload);
+  get(from, "n", to.n);
+  get(from, "delta", to.delta);
+  get(from, "adjusted_p_value", to.adjusted_p_value);
+}
+
+void read(const json& from, TaskFamily& to) {
+  get(from, "metric", to.metric);
+  get(from, "arm", to.arm);
+  get(from, "tasks", to.tasks);
+  get(from, "n", to.n);
+  get(from, "gained", to.gained);
+  get(from, "lost", to.lost);
+  get(from, "by_question", to.by_question);
+  get(from, "by_task", to.by_task);
+  get(from, "detectable", to.detectable);
+  get(from, "equivalence", to.equivalence);
+  get(from, "documents_to_detect_margin", to.documents_to_detect_margin);
+  get(from, "documents_to_show_equivalence", to.documents_to_show_equivalence);
+}
+
 // ---- what a schema cannot say
 
 // JSON has no spelling for NaN and infinity, and the library would write null: so this runs before anything is spelt.
@@ -339,6 +402,17 @@ void check_names(const json& results, const std::string& place) {
       }
     }
   }
+  std::size_t family = 0;
+  for (const json& entry : results.value("task_families", json::array())) {
+    const std::string pointer = fmt::format("/task_families/{}", family++);
+    check.known(entry.at("arm"), pointer + "/arm");
+    for (std::size_t task = 0; task < entry.at("tasks").size(); ++task) {
+      const std::string workload = entry["tasks"][task].at("workload");
+      if (!workloads.contains(workload))
+        check.fault(fmt::format("{}/tasks/{}/workload", pointer, task),
+                    fmt::format("names the workload \"{}\", expected one of those in /workloads", workload));
+    }
+  }
 }
 
 }  // namespace
@@ -353,6 +427,7 @@ json to_json(const Results& results) {
                  {"arms", results.arms},
                  {"baseline", results.baseline},
                  {"workloads", write(results.workloads)}};
+  if (!results.task_families.empty()) object["task_families"] = write(results.task_families);
   check_finite(object, "");
   validate_results(object);
   check_names(object, "results");
@@ -372,6 +447,7 @@ Results results_from_json(const json& object, const std::string& place) {
   for (const auto& arm : object.at("arms")) results.arms.push_back(arm);
   get(object, "baseline", results.baseline);
   get(object, "workloads", results.workloads);
+  if (object.contains("task_families")) get(object, "task_families", results.task_families);
   return results;
 }
 

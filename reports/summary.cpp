@@ -115,6 +115,13 @@ std::string data_line(const Workload& workload) {
   return text;
 }
 
+std::string warnings_of(const Workload& workload) {
+  std::string text;
+  if (!workload.data.contains("warnings")) return text;
+  for (const nlohmann::json& warning : workload.data["warnings"]) text += warning.get<std::string>() + "\n";
+  return text;
+}
+
 std::string mode_line(const Workload& workload) {
   const nlohmann::json& data = workload.data;
   std::string text;
@@ -123,7 +130,11 @@ std::string mode_line(const Workload& workload) {
   const std::string stride = count_in(data, "stride");
   if (!context.empty()) add("context " + context + (stride.empty() ? "" : ", stride " + stride));
   if (data.contains("mode")) add(data["mode"].get<std::string>());
-  if (data.contains("prompt")) add("prompt: " + data["prompt"].get<std::string>());
+  if (data.contains("prompt")) {
+    const std::string prefilled = count_in(data, "prefill_tokens");
+    add("prompt: " + data["prompt"].get<std::string>() +
+        (prefilled.empty() ? "" : fmt::format(" of each window's first {} tokens", prefilled)));
+  }
   return text;
 }
 

@@ -31,6 +31,7 @@ std::string arm_description(const nlohmann::json& arm);
 // One line each: "anarchism, wordnet: 24,000 tokens scored in 37 documents", "context 1,024, stride 512 ·
 // teacher_forced · prompt: decode". Keys that `data` lacks are left out.
 std::string data_line(const Workload& workload);
+std::string warnings_of(const Workload& workload);  // a line each; "" where there is none
 std::string mode_line(const Workload& workload);
 
 }  // namespace replayeval::reports

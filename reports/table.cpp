@@ -12,6 +12,7 @@
 #include "reports/numbers.h"
 #include "reports/recall_table.h"
 #include "reports/summary.h"
+#include "reports/task_family_table.h"
 #include "reports/task_table.h"
 #include "reports/text_table.h"
 #include "reports/verdict.h"
@@ -157,13 +158,13 @@ std::string workload_section(const Results& results, const Workload& workload, c
   }
   if (workload.kind == "recall")
     return text + "\n" + recall_table(results, workload).render(options.width, options.colour) +
-           recall_without_signal(workload);
+           recall_without_signal(workload) + warnings_of(workload);
   const bool task = workload.kind == "task", generation = workload.kind == "generation";
   const TextTable quality = task         ? task_table(results, workload)
                             : generation ? generation_table(results, workload)
                                          : quality_table(workload, arms);
   text += "\n" + quality.render(options.width, options.colour);
-  if (task) text += task_warnings(workload);
+  text += warnings_of(workload);
   text += "\n" + wrapped(has_generated(workload) ? generation_cost_heading : cost_heading(arms), options.width, 0);
   text += cost_table(arms).render(options.width, options.colour);
   const std::string said = verdicts(results, workload, arms, options);
@@ -190,6 +191,10 @@ std::string summary_table(const Results& results, const TableOptions& options) {
                              options.width, 2);
   for (const Workload& workload : results.workloads) {
     text += "\n" + workload_section(results, workload, options);
+  }
+  if (!results.task_families.empty()) {
+    text += "\n" + tinted("all tasks together", Tint::bold, options.colour) + "\n\n" +
+            task_family_table(results).render(options.width, options.colour) + task_family_power(results);
   }
   if (results.workloads.empty()) text += "No workload has finished yet.\n";
   return text;

@@ -107,13 +107,6 @@ TextTable task_table(const Results& results, const Workload& workload) {
   return table;
 }
 
-std::string task_warnings(const Workload& workload) {
-  std::string text;
-  if (!workload.data.contains("warnings")) return text;
-  for (const nlohmann::json& warning : workload.data["warnings"]) text += warning.get<std::string>() + "\n";
-  return text;
-}
-
 Verdict task_verdict(const Workload& workload, const std::string& arm) {
   const std::vector<TaskMetric> metrics = metrics_of(workload);
   const Delta* delta = metrics.empty() ? nullptr : delta_of(workload, arm, metrics.front().delta);
@@ -151,10 +144,7 @@ std::string task(const Results& results, const Workload& workload) {
   if (workload.data.contains("margin"))
     text += fmt::format(" Equivalent: within ±{:g} points by two one-sided tests.",
                         100.0 * workload.data["margin"].get<double>());
-  text += "\n";
-  if (const std::string warnings = task_warnings(workload); !warnings.empty())
-    text += "\nWarnings:\n\n```text\n" + warnings + "```\n";
-  return text;
+  return text + "\n";
 }
 
 }  // namespace markdown

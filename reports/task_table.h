@@ -10,7 +10,6 @@
 namespace replayeval::reports {
 
 TextTable task_table(const Results& results, const Workload& workload);
-std::string task_warnings(const Workload& workload);  // a line each; "" where there is none
 
 // By the task's first metric. Identical: no log-likelihood of any request differs, or no generated token.
 Verdict task_verdict(const Workload& workload, const std::string& arm);

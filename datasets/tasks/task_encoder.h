@@ -45,12 +45,12 @@ struct EncodedDocument {
 // What happened to requests on the way, for warnings and results.
 struct EncodingCounts {
   std::int64_t documents = 0, requests = 0, scoring_requests = 0;
-  std::int64_t scored_tokens = 0;          // in continuations
-  std::int64_t cut_contexts = 0;           // lost tokens on the left
-  std::int64_t cut_continuations = 0;      // longer than max_length: only the last max_length tokens are scored
-  std::int64_t joined_tokens = 0;          // a token spans the end of the context: the cut is elsewhere than meant
-  std::int64_t bare_contexts = 0;          // white space alone, without bos: conditioned on the prefix token instead
-  std::int64_t without_chat_template = 0;  // documents whose prompt lacks the checkpoint's control tokens
+  std::int64_t scored_tokens = 0;            // in continuations
+  std::int64_t cut_contexts = 0;             // lost tokens on the left
+  std::int64_t cut_continuations = 0;        // longer than max_length: only the last max_length tokens are scored
+  std::int64_t joined_tokens = 0;            // a token spans the end of the context: the cut is elsewhere than meant
+  std::int64_t bare_contexts = 0;            // white space alone, without bos: conditioned on the prefix token instead
+  std::int64_t without_chat_template = 0;    // documents whose prompt lacks the checkpoint's control tokens
   std::int64_t ignored_generation_keys = 0;  // documents whose gen_kwargs ask for something that does not apply
 };
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "eval/comparator/tasks/task_families.h"
 #include "reports/markdown.h"
 #include "reports/results_io.h"
 #include "reports/table.h"
@@ -48,7 +49,8 @@ void report_command(const Options& options) {
   if (options.output.empty()) {
     throw reports::ResultsError("report: several results are merged into one report; expected --output DIR for it");
   }
-  const reports::Results merged = reports::merge_results(all);
+  reports::Results merged = reports::merge_results(all);
+  merged.task_families = task_families(merged);  // of the parts' tasks together
   write_one(merged, options.output, options);
   if (all.size() > 1) reports::save_results(merged, std::filesystem::path(options.output) / "results.json");
 }

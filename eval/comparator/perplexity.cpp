@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "eval/comparator/interrupt.h"
+#include "eval/comparator/length_warning.h"
 #include "eval/comparator/perplexity_pass.h"
 #include "eval/comparator/perplexity_summary.h"
 #include "eval/comparator/progress.h"
@@ -48,6 +49,8 @@ Shard run_shards(const RunContext& context, const WorkloadConfig& workload, data
   PerplexityPass pass(context, workload, reader.documents());
   WindowBatches batches(reader, workload.context, batch_of(context, workload));
   Progress progress(workload.name, reader.count().scored, context.quiet);
+  if (const auto warning = length_warning(context.model, workload.context))
+    progress.note(fmt::format("replayeval: warning: workload '{}': {}", workload.name, *warning));
   Shard totals;
   for (std::int64_t index = 0; auto windows = batches.next(); ++index) {
     std::optional<Shard> shard = shard_left(folder, index, context.arms.size(), progress);
@@ -131,6 +134,7 @@ datasets::WindowReader open_windows(const WorkloadConfig& workload, std::int64_t
   options.context = workload.context;
   options.stride = workload.stride;
   if (workload.bos && tokenizer) options.bos = tokenizer->bos_id();
+  options.prompt = workload.prefill_tokens;
   options.max_tokens = workload.max_tokens.value_or(0);
   return {std::move(sources), tokenizer, options};
 }
@@ -159,8 +163,11 @@ reports::Workload run_perplexity(const RunContext& context, const WorkloadConfig
   result.kind = workload.kind;
   result.data = reader.describe();
   if (context.config.random_weights) result.data["weights"] = "random";
+  if (const auto warning = length_warning(context.model, workload.context))
+    result.data["warnings"] = nlohmann::json::array({*warning});
   result.data["mode"] = mode_name(workload.mode);
   result.data["prompt"] = prompt_name(workload.prompt);
+  if (workload.prompt == Prompt::prefill) result.data["prefill_tokens"] = workload.prefill_tokens;
   result.data["tokens_scored"] = totals.tokens.size();
   result.data["tokens_decoded"] = totals.decoded_tokens;
   result.data["documents"] = reader.documents().size();

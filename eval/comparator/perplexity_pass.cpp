@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "eval/comparator/prompt.h"
+
 namespace replayeval {
 namespace {
 
@@ -44,24 +46,6 @@ std::vector<std::int64_t> scored_rows(const std::vector<datasets::Window>& windo
   return rows;
 }
 
-std::vector<std::vector<StorageCounts>> counts_of(const DecodeCache& cache) {
-  std::vector<std::vector<StorageCounts>> counts;
-  for (std::size_t arm = 0; arm < cache.arms().size(); ++arm) counts.push_back(cache.storage_counts(arm));
-  return counts;
-}
-
-std::vector<std::vector<StorageCounts>> since(std::vector<std::vector<StorageCounts>> now,
-                                              const std::vector<std::vector<StorageCounts>>& before) {
-  for (std::size_t arm = 0; arm < now.size(); ++arm) {
-    for (std::size_t mixer = 0; mixer < now[arm].size(); ++mixer) {
-      now[arm][mixer].saturated -= before[arm][mixer].saturated;
-      now[arm][mixer].subnormal -= before[arm][mixer].subnormal;
-      now[arm][mixer].non_finite -= before[arm][mixer].non_finite;
-    }
-  }
-  return now;
-}
-
 }  // namespace
 
 PerplexityPass::PerplexityPass(const RunContext& context, const WorkloadConfig& workload,
@@ -81,6 +65,13 @@ DecodeCache& PerplexityPass::cache_for(std::int64_t slots) {
   return *cache_;
 }
 
+void PerplexityPass::prefill(const at::Tensor& ids, DecodeCache& cache, KernelClock& clock) {
+  const KernelClock::Scope scope(&clock, "", "prefill");  // as a whole: no arm's work
+  if (!prompts_ || prompts_->slots() != ids.size(0))
+    prompts_ = context_.model.make_cache({prefill_arm()}, ids.size(0), ids.size(1));
+  prefill_slots(context_.model, ids, workload_.block, *prompts_, cache);
+}
+
 Shard PerplexityPass::run(const std::vector<datasets::Window>& windows) {
   const auto start = std::chrono::steady_clock::now();
   const at::Tensor ids = ids_of(windows);
@@ -90,15 +81,17 @@ Shard PerplexityPass::run(const std::vector<datasets::Window>& windows) {
   metrics::DivergenceAccumulator scores(names_of(context_.arms), context_.baseline,
                                         context_.model.options().compute_dtype);
   Shard shard;
-  for (std::int64_t begin = 0; begin < ids.size(1); begin += workload_.block) {
+  const std::int64_t prompt = workload_.prefill_tokens;
+  if (prompt > 0) prefill(ids.narrow(1, 0, prompt), cache, clock);
+  for (std::int64_t begin = prompt; begin < ids.size(1); begin += workload_.block) {
     const std::int64_t tokens = std::min(workload_.block, ids.size(1) - begin);
     const at::Tensor hidden = context_.model.forward(ids.narrow(1, begin, tokens), cache, workload_.mode, &clock);
     score(hidden, windows, begin, scores, shard, clock);
   }
   for (std::size_t arm = 0; arm < context_.arms.size(); ++arm) shard.tokens.arms.push_back(scores.tokens(arm));
-  shard.decoded_tokens = ids.numel();
+  shard.decoded_tokens = ids.numel() - ids.size(0) * prompt;
   shard.kernel_seconds = clock.totals();
-  shard.storage_counts = since(counts_of(cache), counts_before);
+  shard.storage_counts = counts_since(counts_of(cache), counts_before);
   shard.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return shard;
 }

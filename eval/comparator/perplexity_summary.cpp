@@ -18,8 +18,8 @@ namespace {
 
 namespace names = reports::names;
 
-// Work that measures instead of decoding: it has no part in an arm's speed.
-constexpr const char* measuring_kernel = "metrics";
+// Work that measures instead of decoding, or that computes prompts: it has no part in an arm's speed.
+bool is_decoding(const std::string& kernel) { return kernel != "metrics" && kernel != "prefill"; }
 
 void add_positions(const RunContext& context, const WorkloadConfig& workload, const TokenRecords& records,
                    const metrics::IntervalOptions& options, reports::Workload& result) {
@@ -73,7 +73,7 @@ void summarise_tokens(const RunContext& context, const WorkloadConfig& workload,
 void summarise_costs(const RunContext& context, const Shard& totals, reports::Workload& result) {
   std::map<std::string, double> seconds;
   for (const KernelSeconds& entry : totals.kernel_seconds) {
-    if (entry.kernel != measuring_kernel) seconds[entry.arm] += entry.seconds;
+    if (is_decoding(entry.kernel)) seconds[entry.arm] += entry.seconds;
     result.kernel_times.push_back({entry.arm, entry.kernel, entry.calls, entry.seconds});
   }
   const double share = seconds[""] / static_cast<double>(context.arms.size());

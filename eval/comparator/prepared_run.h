@@ -18,8 +18,9 @@ struct PreparedRun {
   std::vector<Arm> arms;
 };
 
-// `device` replaces the config's. Reads no weights yet. Throws ConfigError, CheckpointError, and std::invalid_argument
-// on an arm that makes no sense.
+// `device` replaces the config's. Reads no weights yet. Throws ConfigError, also where the config asks for a ring form
+// or a rounding that a model of this architecture does not have; CheckpointError, and std::invalid_argument on an arm
+// that makes no sense.
 PreparedRun prepare_run(const std::filesystem::path& config, const std::optional<DeviceKind>& device);
 
 }  // namespace replayeval

@@ -14,4 +14,8 @@ namespace replayeval {
 void prefill_slot(const Model& model, std::span<const std::int32_t> tokens, std::int64_t block, DecodeCache& prompts,
                   DecodeCache& cache, std::int64_t slot);
 
+// The same for a batch: ids [slots, T] int64, row by row into the slots of `cache`; `prompts` has as many.
+void prefill_slots(const Model& model, const at::Tensor& ids, std::int64_t block, DecodeCache& prompts,
+                   DecodeCache& cache);
+
 }  // namespace replayeval

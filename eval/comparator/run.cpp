@@ -17,6 +17,7 @@
 #include "eval/comparator/recall/recall_workload.h"
 #include "eval/comparator/result_folder.h"
 #include "eval/comparator/run_config.h"
+#include "eval/comparator/tasks/task_families.h"
 #include "eval/comparator/tasks/task_workload.h"
 #include "eval/model/architecture.h"
 #include "eval/model/model.h"
@@ -182,6 +183,7 @@ RunOutcome run(const RunRequest& request) {
     reports::Workload result = run_workload(context, *workload, folder);
     describe_run(context, checkpoint, outcome.results);
     insert_in_order(config, outcome.results, std::move(result));
+    outcome.results.task_families = task_families(outcome.results);
     reports::save_results(outcome.results, folder.results_file());
     reports::write_markdown_report(outcome.results, path);
   }

@@ -36,6 +36,7 @@ void parse_ring(const YamlMap& map, ArmConfig& config) {
   if (map.has("ring_form")) {
     const std::string form = map.word("ring_form", {"published", "inputs", "deltas"});
     config.ring_form.reset();
+    config.ring_form_place = map.place("ring_form");
     if (form != "published") config.ring_form = form == "inputs" ? RingForm::inputs : RingForm::deltas;
   }
   if (map.has("ring_storage"))  // parse_dtype() knows no compute_dtype
@@ -253,6 +254,19 @@ WorkloadConfig parse_recall_workload(const YAML::Node& node, const std::filesyst
   return workload;
 }
 
+// Of perplexity: how many tokens of each window a server would have computed as the prompt.
+void parse_prefill(const YamlMap& map, WorkloadConfig& workload) {
+  if (workload.prompt == Prompt::decode) {
+    if (map.has("prefill_tokens")) map.fail("prefill_tokens", "means nothing with prompt: decode; expected prefill");
+    return;
+  }
+  if (workload.context < 2) map.fail("prompt", "prefill leaves nothing of a context of 1; expected decode");
+  map.require("prefill_tokens", "how many tokens of each window are its prompt");
+  workload.prefill_tokens = map.integer("prefill_tokens", 1, workload.context - 1);
+  if (map.has("state_error"))
+    map.fail("state_error", "compares states that every token went through; expected prompt: decode beside it");
+}
+
 WorkloadConfig parse_workload(const YAML::Node& node, const std::filesystem::path& file) {
   const auto is = [&](const char* kind) {
     return node.IsMap() && node["kind"].IsDefined() && node["kind"].IsScalar() && node["kind"].Scalar() == kind;
@@ -262,7 +276,7 @@ WorkloadConfig parse_workload(const YAML::Node& node, const std::filesystem::pat
   if (is("generation")) return parse_generation_workload(node, file);
   const YamlMap map(node, file, "a workload",
                     {"name", "kind", "sources", "context", "stride", "bos", "max_tokens", "batch", "block", "mode",
-                     "prompt", "position_buckets", "state_error"});
+                     "prompt", "prefill_tokens", "position_buckets", "state_error"});
   WorkloadConfig workload;
   workload.name = map.name("name");
   workload.kind = map.word("kind", {"perplexity", "recall", "task", "generation"});
@@ -272,8 +286,7 @@ WorkloadConfig parse_workload(const YAML::Node& node, const std::filesystem::pat
   if (map.has("bos")) workload.bos = map.boolean("bos");
   if (map.has("max_tokens")) workload.max_tokens = map.integer("max_tokens", 1, most_tokens);
   parse_execution(map, workload);
-  if (workload.prompt == Prompt::prefill)
-    map.fail("prompt", "prefill is not supported for perplexity yet; expected decode");
+  parse_prefill(map, workload);
   workload.position_buckets = parse_buckets(map, workload.context);
   if (map.has("state_error")) workload.state_error = parse_state_error(map, workload.context);
   return workload;
@@ -345,6 +358,8 @@ void parse_numerics(const YamlMap& root, RunConfig& config) {
   precision("beta", config.delta_rule.beta);
   precision("log_decay", config.delta_rule.log_decay);
   precision("qk_norm", config.delta_rule.qk_norm);
+  for (const char* key : {"dt_floor", "norm_span", "beta", "log_decay", "qk_norm"})
+    if (map.has(key)) config.numerics_places[key] = map.place(key);
 }
 
 YAML::Node parse_yaml(const std::string& text, const std::filesystem::path& file) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -44,6 +45,7 @@ std::string_view mode_name(Mode mode);
 struct ArmConfig {
   Arm arm;
   std::optional<RingForm> ring_form;
+  std::string ring_form_place;  // "FILE:LINE:COL" of the key, if it is there, for messages
   std::optional<Dtype> ring_storage;
 };
 
@@ -118,6 +120,7 @@ struct WorkloadConfig {
   std::int64_t block = 256;                // tokens per teacher-forced call
   Mode mode = Mode::teacher_forced;
   Prompt prompt = Prompt::decode;
+  std::int64_t prefill_tokens = 0;             // perplexity with prompts: of each window, 1 … context - 1
   std::vector<std::int64_t> position_buckets;  // edges, ascending, the last one == context
   std::optional<StateErrorConfig> state_error;
 };
@@ -137,6 +140,7 @@ struct RunConfig {
   DtFloor dt_floor = DtFloor::published;
   NormSpan norm_span = NormSpan::published;
   delta_rule::Numerics delta_rule = default_delta_numerics;
+  std::map<std::string, std::string> numerics_places;  // "FILE:LINE:COL" of each key of `numerics`, for messages
   std::string baseline;
   double confidence = 0.95;
   std::int64_t bootstrap_samples = 2000;

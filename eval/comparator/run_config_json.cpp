@@ -61,6 +61,7 @@ nlohmann::json to_json(const WorkloadConfig& config) {
                          {"position_buckets", config.position_buckets}};
   put_batch(config, json);
   if (config.max_tokens) json["max_tokens"] = *config.max_tokens;
+  if (config.prompt == Prompt::prefill) json["prefill_tokens"] = config.prefill_tokens;
   if (config.state_error) json["state_error"] = to_json(*config.state_error);
   return json;
 }

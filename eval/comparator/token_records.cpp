@@ -100,18 +100,7 @@ void add_costs(Shard& totals, const Shard& shard) {
       same->seconds += entry.seconds;
     }
   }
-  if (totals.storage_counts.empty()) {
-    totals.storage_counts = shard.storage_counts;
-    return;
-  }
-  for (std::size_t arm = 0; arm < totals.storage_counts.size(); ++arm) {
-    for (std::size_t mixer = 0; mixer < totals.storage_counts[arm].size(); ++mixer) {
-      StorageCounts& total = totals.storage_counts[arm][mixer];
-      total.saturated += shard.storage_counts[arm][mixer].saturated;
-      total.subnormal += shard.storage_counts[arm][mixer].subnormal;
-      total.non_finite += shard.storage_counts[arm][mixer].non_finite;
-    }
-  }
+  add_counts(totals.storage_counts, shard.storage_counts);
 }
 
 nlohmann::json costs_to_json(const Shard& shard) {

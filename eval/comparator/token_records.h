@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "eval/comparator/storage_totals.h"
 #include "eval/executors/kernel_clock.h"
 #include "eval/metrics/divergence.h"
-#include "kernels/types.h"
 
 namespace replayeval {
 
@@ -32,7 +32,7 @@ struct Shard {
   std::int64_t decoded_tokens = 0;  // per arm
   double seconds = 0.0;             // wall clock
   std::vector<KernelSeconds> kernel_seconds;
-  std::vector<std::vector<StorageCounts>> storage_counts;  // [arms][mixers]
+  StorageTotals storage_counts;
 };
 
 void add_costs(Shard& totals, const Shard& shard);  // all but the tokens

@@ -5,6 +5,7 @@
 
 #include "eval/model/common_keys.h"
 #include "eval/model/config_reader.h"
+#include "eval/model/layer_list.h"
 
 namespace replayeval {
 namespace {
@@ -12,9 +13,9 @@ namespace {
 // Beside the usual ones: sizes that follow from others, and switches that the code does not look at (the convolution
 // always has a bias, the shared MLPs always have adapters).
 const std::vector<std::string>& ignored_keys() {
-  static const std::vector<std::string> keys = {
-      "kv_channels",       "num_query_groups", "use_mem_eff_path", "use_conv_bias",   "use_shared_mlp_adapter",
-      "num_hidden_layers", "chunk_size",       "time_step_max",    "time_step_floor", "use_mamba_kernels"};
+  static const std::vector<std::string> keys = {"kv_channels",   "num_query_groups",       "use_mem_eff_path",
+                                                "use_conv_bias", "use_shared_mlp_adapter", "chunk_size",
+                                                "time_step_max", "time_step_floor",        "use_mamba_kernels"};
   return keys;
 }
 
@@ -40,8 +41,12 @@ std::vector<LayerKind> read_layers(ConfigReader& reader) {
   static const std::map<std::string, LayerKind> kinds = {
       {"mamba", LayerKind::mamba2}, {"linear_attention", LayerKind::mamba2}, {"hybrid", LayerKind::mamba2_attention}};
   const std::string key = reader.has("layers_block_type") ? "layers_block_type" : "layer_types";
-  if (!reader.has(key)) return default_layers();
   std::vector<LayerKind> layers;
+  if (!reader.has(key)) {
+    layers = default_layers();
+    check_layer_count(reader, layers, "the default of layers_block_type");
+    return layers;
+  }
   for (const std::string& name : reader.words(key)) {
     const auto found = kinds.find(name);
     if (found == kinds.end())
@@ -50,6 +55,7 @@ std::vector<LayerKind> read_layers(ConfigReader& reader) {
     layers.push_back(found->second);
   }
   if (layers.empty()) reader.fail(key, "at least one layer");
+  check_layer_count(reader, layers, key);
   return layers;
 }
 

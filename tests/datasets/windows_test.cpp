@@ -106,6 +106,42 @@ TEST(DocumentWindows, LimitIsMetExactlyAndIsThatOfAShorterDocument) {
   }
 }
 
+// Against the definition, place by place: with a prompt of p tokens, a prediction counts in the window where it counts
+// without, if that window holds more than p tokens before it.
+TEST(DocumentWindows, APromptLeadsUpToPredictions) {
+  for (std::int64_t context = 2; context <= 7; ++context) {
+    for (std::int64_t stride = 1; stride <= context; ++stride) {
+      for (std::int64_t prompt = 1; prompt < context; ++prompt) {
+        for (std::int64_t size = 2; size <= 30; ++size) {
+          SCOPED_TRACE(testing::Message() << context << " " << stride << " " << prompt << " " << size);
+          WindowOptions options;
+          options.context = context;
+          options.stride = stride;
+          const DocumentWindows all(numbered(size), options);
+          options.prompt = prompt;
+          const DocumentWindows behind(numbered(size), options);
+          std::vector<std::int64_t> expected, found;
+          for (std::int64_t w = 0; w < all.count(); ++w) {
+            const Window window = all.window(w);
+            for (auto i = window.first_scored; i < static_cast<std::int64_t>(window.tokens.size()); ++i)
+              if (i > prompt) expected.push_back(window.offset + i);
+          }
+          for (std::int64_t w = 0; w < behind.count(); ++w) {
+            const Window window = behind.window(w);
+            ASSERT_GT(window.scored_count(), 0);
+            for (auto i = window.first_scored; i < static_cast<std::int64_t>(window.tokens.size()); ++i)
+              found.push_back(window.offset + i);
+          }
+          ASSERT_EQ(found, expected);
+          ASSERT_EQ(behind.scored_count(), static_cast<std::int64_t>(expected.size()));
+          const std::int64_t limit = static_cast<std::int64_t>(expected.size()) / 2;
+          ASSERT_EQ(DocumentWindows(numbered(size), options, limit).scored_count(), limit);
+        }
+      }
+    }
+  }
+}
+
 TEST(DocumentWindows, RefusesSenselessOptions) {
   const auto fault = [](std::int64_t context, std::int64_t stride) {
     return message_of(

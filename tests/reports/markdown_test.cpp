@@ -17,6 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 std::string read_text(const std::filesystem::path& file) {
   std::ostringstream text;
@@ -156,6 +157,8 @@ TEST(Figures, ShowTheNumbers) {
   const std::string data = read_text(folder.path() / "figures" / "heldout-state_error_gold.dat");
   EXPECT_THAT(data, HasSubstr("128 0.00105\n1024 0.0042\n")) << "the worst layer of replay_bfloat16";
   EXPECT_THAT(read_text(folder.path() / "figures" / "heldout-state_error_gold.svg"), HasSubstr("replay_bfloat16"));
+  EXPECT_THAT(read_text(folder.path() / "figures" / "heldout-state_error_gold.pdf"), StartsWith("%PDF"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "figures" / "heldout-state_error_gold.pdf.partial"));
 }
 
 TEST(Figures, PerplexityRisesWhereTheLikelihoodFalls) {

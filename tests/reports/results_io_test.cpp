@@ -51,6 +51,38 @@ TEST(ResultsJson, AnIntervalThatWasNotComputedIsAbsent) {
   EXPECT_TRUE(read.workloads[0].divergence.at("replay_float32").at("kl_mean").low);
 }
 
+TEST(ResultsJson, TaskFamiliesComeBackAndNameWhatIsThere) {
+  Results results = sample_results();
+  EXPECT_FALSE(to_json(results).contains("task_families"));
+  TaskFamily& family = results.task_families.emplace_back();
+  family.metric = "acc";
+  family.arm = "replay_bfloat16";
+  family.tasks = {{results.workloads[0].name, 10, {-0.1, -0.3, 0.2, 0.5, 0.95, "McNemar"}, 1.0},
+                  {results.workloads[0].name, 20, {0.05, {}, {}, 1.0, {}, "McNemar"}, 1.0}};
+  family.n = 30;
+  family.gained = 2;
+  family.lost = 2;
+  family.by_question = {0.0, -0.1, 0.1, 1.0, 0.95, "MOVER"};
+  family.by_task = {-0.025, -0.1, 0.05, {}, 0.95, "MOVER"};
+  const json plain = to_json(results);
+  EXPECT_EQ(to_json(results_from_json(plain)), plain);
+  EXPECT_FALSE(plain.at("task_families").at(0).contains("equivalence"));
+  family.detectable = 0.25;
+  family.equivalence = Equivalence{0.05, 0.01, true, -0.04, 0.03, 0.95};
+  family.documents_to_detect_margin = 1234;
+  family.documents_to_show_equivalence = 56;
+  const json written = to_json(results);
+  EXPECT_EQ(to_json(results_from_json(written)), written);
+  EXPECT_EQ(written.at("/task_families/0/equivalence/high"_json_pointer), 0.03);
+  family.tasks[1].workload = "gone";
+  EXPECT_THAT(message_of([&] { to_json(results); }),
+              HasSubstr("/task_families/0/tasks/1/workload: names the workload \"gone\", expected one of those"));
+  family.tasks.pop_back();
+  EXPECT_THAT(message_of([&] { to_json(results); }), HasSubstr("/task_families/0/tasks"));
+  family.arm = "nobody";
+  EXPECT_THAT(message_of([&] { to_json(results); }), HasSubstr("task_families"));
+}
+
 TEST(ResultsJson, EmptyWorkloadListIsAResult) {
   Results results = sample_results();
   results.workloads.clear();

@@ -5,6 +5,7 @@
 
 #include "reports/markdown.h"
 #include "reports/table.h"
+#include "reports/task_family_table.h"
 
 namespace replayeval::reports {
 namespace {
@@ -72,6 +73,57 @@ TEST(TaskTable, StandsInTableAndReport) {
   for (const char* part : {"### Metrics", "| acc |", "2 contexts were cut", "±2 points", "McNemar"})
     EXPECT_THAT(report, HasSubstr(part)) << report;
   EXPECT_THAT(report, Not(HasSubstr("same top-1")));
+}
+
+Results with_a_family() {
+  Results results = task_results();
+  results.workloads.push_back(results.workloads[0]);
+  results.workloads[1].name = "plants";
+  TaskFamily& family = results.task_families.emplace_back();
+  family.metric = "acc";
+  family.arm = "replay";
+  family.tasks = {{"animals", 13, {-0.25, -0.5, -0.125, 0.03125, 0.95, "McNemar"}, 0.0625},
+                  {"plants", 1300, {0.01, -0.02, 0.04, 0.5, 0.95, "McNemar"}, 0.5}};
+  family.n = 1313;
+  family.gained = 40;
+  family.lost = 30;
+  family.by_question = {0.0080, -0.0125, 0.0275, 0.25, 0.95, "MOVER"};
+  family.by_task = {-0.12, -0.25, 0.01, {}, 0.95, "MOVER"};
+  family.detectable = 0.0175;
+  family.equivalence = Equivalence{0.02, 0.375, false, -0.01, 0.025, 0.95};
+  family.documents_to_detect_margin = 1077;
+  family.documents_to_show_equivalence = 1185;
+  return results;
+}
+
+TEST(TaskFamilyTable, HasARowATaskAndThePooledOnes) {
+  const Results results = with_a_family();
+  const std::string table = task_family_table(results).render(200, false);
+  for (const char* part : {"animals", "0.062", "plants", "1,300", "all, by document", "1,313", "+0.8", "0.25",
+                           "not shown (p 0.38)", "all, by task", "-12"})
+    EXPECT_THAT(table, HasSubstr(part)) << table;
+  EXPECT_EQ(task_family_power(results),
+            "acc, replay: 1,313 documents show a difference of 1.8 points four times in five; for ±2 points, 1,077 "
+            "would show one and 1,185 would show equivalence\n");
+}
+
+TEST(TaskFamilyTable, SaysWhenNothingCanBeShown) {
+  Results results = with_a_family();
+  results.task_families[0].detectable.reset();
+  results.task_families[0].documents_to_detect_margin.reset();
+  EXPECT_EQ(task_family_power(results),
+            "acc, replay: 1,313 documents are too few to show any difference four times in five; for ±2 points, 1,185 "
+            "would show equivalence\n");
+}
+
+TEST(TaskFamilyTable, StandsInTableAndReport) {
+  const Results results = with_a_family();
+  EXPECT_THAT(summary_table(results, {}), HasSubstr("all tasks together"));
+  const std::string report = markdown_report(results, {});
+  for (const char* part : {"## All tasks together", "| acc | replay | plants | 1,300 |", "| 0.062 |", "p (Holm)",
+                           "- acc, replay: 1,313 documents"})
+    EXPECT_THAT(report, HasSubstr(part)) << report;
+  EXPECT_THAT(markdown_report(task_results(), {}), Not(HasSubstr("All tasks together")));
 }
 
 }  // namespace

@@ -182,10 +182,6 @@ void Generator::run(const std::vector<GenerationItem>& items, const Events& even
   }
 }
 
-std::vector<std::vector<StorageCounts>> Generator::storage_counts() const {
-  std::vector<std::vector<StorageCounts>> counts;
-  for (std::size_t arm = 0; arm < arms_.size(); ++arm) counts.push_back(cache_->storage_counts(arm));
-  return counts;
-}
+StorageTotals Generator::storage_counts() const { return counts_of(*cache_); }
 
 }  // namespace replayeval

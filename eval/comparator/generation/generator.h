@@ -14,6 +14,7 @@
 
 #include "datasets/tokenizer.h"
 #include "eval/comparator/generation/sampling.h"
+#include "eval/comparator/storage_totals.h"
 #include "eval/executors/kernel_clock.h"
 #include "eval/model/model.h"
 
@@ -76,7 +77,7 @@ class Generator {
 
   const GenerationCosts& costs() const { return costs_; }
   // [arms][mixers], of all decoded tokens: those that an arm decodes after its own end, while others go on, too.
-  std::vector<std::vector<StorageCounts>> storage_counts() const;
+  StorageTotals storage_counts() const;
 
  private:
   struct Slot;

@@ -27,11 +27,18 @@ struct RecallPass::Answers {
 
 DecodeCache& RecallPass::cache_for(std::int64_t slots, std::int64_t capacity) {
   if (!cache_ || cache_->slots() != slots || cache_->capacity() != capacity) {
+    earlier_counts_ = storage_counts();
     cache_.reset();  // the old one's memory goes first
     cache_ = context_.model.make_cache(context_.arms, slots, capacity);
   }
   cache_->reset();
   return *cache_;
+}
+
+StorageTotals RecallPass::storage_counts() const {
+  StorageTotals counts = earlier_counts_;
+  if (cache_) add_counts(counts, counts_of(*cache_));
+  return counts;
 }
 
 std::vector<std::vector<std::uint8_t>> RecallPass::run(const std::vector<datasets::RecallItem>& items,

@@ -7,6 +7,7 @@
 
 #include "datasets/recall/recall_item.h"
 #include "eval/comparator/perplexity.h"
+#include "eval/comparator/storage_totals.h"
 #include "eval/executors/kernel_clock.h"
 
 namespace replayeval {
@@ -20,6 +21,7 @@ class RecallPass {
   std::vector<std::vector<std::uint8_t>> run(const std::vector<datasets::RecallItem>& items, KernelClock& clock);
 
   std::int64_t decoded_tokens() const { return decoded_; }
+  StorageTotals storage_counts() const;  // of all that was run
 
  private:
   struct Answers;
@@ -33,6 +35,7 @@ class RecallPass {
   const RunContext& context_;
   const WorkloadConfig& workload_;
   std::unique_ptr<DecodeCache> cache_, prompts_;
+  StorageTotals earlier_counts_;  // of caches that are gone
   std::int64_t decoded_ = 0;
 };
 

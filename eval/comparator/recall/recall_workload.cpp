@@ -1,11 +1,15 @@
 #include "eval/comparator/recall/recall_workload.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "eval/comparator/estimates.h"
 #include "eval/comparator/interrupt.h"
+#include "eval/comparator/length_warning.h"
 #include "eval/comparator/perplexity_summary.h"
 #include "eval/comparator/progress.h"
 #include "eval/comparator/recall/recall_pass.h"
@@ -104,10 +108,16 @@ std::vector<datasets::RecallTask> open_recall(const WorkloadConfig& workload,
 reports::Workload run_recall(const RunContext& context, const WorkloadConfig& workload) {
   const auto start = std::chrono::steady_clock::now();
   std::vector<datasets::RecallTask> tasks = open_recall(workload, context.tokenizer);
-  std::int64_t tokens = 0;
-  for (const datasets::RecallTask& task : tasks)
-    for (const datasets::RecallCell& cell : task.cells()) tokens += cell.length * task.spec().items;
+  std::int64_t tokens = 0, longest = 0;
+  for (const datasets::RecallTask& task : tasks) {
+    for (const datasets::RecallCell& cell : task.cells()) {
+      tokens += cell.length * task.spec().items;
+      longest = std::max(longest, cell.length);
+    }
+  }
   Progress progress(workload.name, tokens, context.quiet);
+  const std::optional<std::string> warning = length_warning(context.model, longest);
+  if (warning) progress.note(fmt::format("replayeval: warning: workload '{}': {}", workload.name, *warning));
   progress.start();
   RecallPass pass(context, workload);
   KernelClock clock(context.model.options().device);
@@ -116,6 +126,7 @@ reports::Workload run_recall(const RunContext& context, const WorkloadConfig& wo
   result.kind = workload.kind;
   result.data = {
       {"mode", mode_name(workload.mode)}, {"prompt", prompt_name(workload.prompt)}, {"tasks", nlohmann::json::array()}};
+  if (warning) result.data["warnings"] = nlohmann::json::array({*warning});
   for (datasets::RecallTask& task : tasks) {
     result.data["tasks"].push_back(task.describe());
     Answered with_signal;
@@ -133,9 +144,10 @@ reports::Workload run_recall(const RunContext& context, const WorkloadConfig& wo
   Shard costs;
   costs.decoded_tokens = pass.decoded_tokens();
   costs.kernel_seconds = clock.totals();
-  costs.storage_counts.resize(context.arms.size());  // not kept by this workload
+  costs.storage_counts = pass.storage_counts();
   costs.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   summarise_costs(context, costs, result);
+  describe_memory(context, result);
   return result;
 }
 

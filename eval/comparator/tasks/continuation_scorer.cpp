@@ -139,16 +139,7 @@ std::vector<std::vector<ContinuationScore>> ContinuationScorer::run_batch(const 
 void ContinuationScorer::add_costs(const std::vector<const Continuation*>& batch,
                                    const std::vector<std::int64_t>& begins, const DecodeCache& cache) {
   for (std::size_t row = 0; row < batch.size(); ++row) costs_.decoded_tokens += inputs_of(*batch[row]) - begins[row];
-  costs_.storage_counts.resize(arms_.size());
-  for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
-    const std::vector<StorageCounts> counts = cache.storage_counts(arm);
-    costs_.storage_counts[arm].resize(counts.size());
-    for (std::size_t mixer = 0; mixer < counts.size(); ++mixer) {
-      costs_.storage_counts[arm][mixer].saturated += counts[mixer].saturated;
-      costs_.storage_counts[arm][mixer].subnormal += counts[mixer].subnormal;
-      costs_.storage_counts[arm][mixer].non_finite += counts[mixer].non_finite;
-    }
-  }
+  add_counts(costs_.storage_counts, counts_of(cache));
 }
 
 // hidden: [arms, rows, tokens, hidden], of the tokens from begins[row] on.

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "eval/comparator/storage_totals.h"
 #include "eval/executors/kernel_clock.h"
 #include "eval/model/model.h"
 
@@ -34,8 +35,8 @@ struct ScorerOptions {
 
 // What scoring took, over all run() calls.
 struct ScorerCosts {
-  std::int64_t decoded_tokens = 0;                         // that went through each arm, without padding
-  std::vector<std::vector<StorageCounts>> storage_counts;  // [arms][mixers]; padding's tokens are among them
+  std::int64_t decoded_tokens = 0;  // that went through each arm, without padding
+  StorageTotals storage_counts;     // padding's tokens are among them
 };
 
 class ContinuationScorer {

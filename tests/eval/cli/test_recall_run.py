@@ -55,6 +55,11 @@ class RecallRun(unittest.TestCase):
                     self.assertGreater(facts["accuracy"][arm]["value"], 0.9)
                     self.assertGreater(workload["arms"][arm]["metrics"]["accuracy/facts"]["value"], 0.9)
                     self.assertNotIn("accuracy/copying", workload["arms"][arm]["metrics"])
+                    self.assertGreater(workload["arms"][arm]["state_bytes"], 100000)
+                self.assertGreater(workload["arms"]["replay"]["ring_bytes"], 1000)
+                layers = {count["layer"] for count in workload["storage_counts"] if count["arm"] == "replay"}
+                self.assertEqual(len(layers), 6)
+                self.assertTrue((self.work / "out" / "figures" / "recall-recall-facts.svg").is_file())
                 self.assertEqual(workload["deltas"]["again"]["accuracy/facts"]["value"], 0)
                 self.assertIn("### Recall", (self.work / "out" / "report.md").read_text())
                 again = self.run_config(CONFIG.replace("PROMPT", prompt))

@@ -403,7 +403,7 @@ class BadInput(RunTest):
         output = self.folder / "out"
         work = self.spoil_config("flush: sequential", "flush: summed, ring_form: deltas")
         done = program.call("run", work / "config.yaml", "--output", output)
-        self.assert_refused(done, "ring_form deltas; expected inputs")
+        self.assert_refused(done, "config.yaml:13:57: key 'ring_form': arm 'replay-sequential' has deltas; expected inputs")
         self.assertFalse(output.exists())
 
         def nan(_, weights):

@@ -109,6 +109,26 @@ class TaskRunTest(unittest.TestCase):
         self.assertEqual(self.results()["choices"]["deltas"], before["deltas"])
         self.assertEqual((self.folder / "out/samples/choices.replay.jsonl").read_bytes(), samples)
 
+    def test_merged_parts_are_taken_together(self):
+        both = CHOICES + CHOICES.replace("name: choices", "name: again")
+        whole = self.run_config(both)
+        self.assertEqual(whole.returncode, 0, whole.stderr)
+        families = json.loads((self.folder / "out/results.json").read_text())["task_families"]
+        self.assertEqual([family["metric"] for family in families], ["acc", "acc_norm"])
+        self.assertEqual([task["workload"] for task in families[0]["tasks"]], ["choices", "again"])
+        alone, delta = families[0]["tasks"][0]["delta"], self.results()["choices"]["deltas"]["replay"]["acc"]
+        self.assertEqual(alone, delta)
+        self.assertAlmostEqual(families[0]["by_question"]["value"], delta["value"])  # the same documents twice
+        for name in ("choices", "again"):
+            shutil.rmtree(self.folder / "out", ignore_errors=True)
+            self.assertEqual(self.run_config(both, "--only", name).returncode, 0)
+            self.assertNotIn("task_families", json.loads((self.folder / "out/results.json").read_text()))
+            (self.folder / "out").rename(self.folder / name)
+        merged = program.call("report", self.folder / "choices", self.folder / "again", "--output", self.folder / "merged")
+        self.assertEqual(merged.returncode, 0, merged.stderr)
+        self.assertEqual(json.loads((self.folder / "merged/results.json").read_text())["task_families"], families)
+        self.assertIn("all tasks together", merged.stdout)
+
     def refused(self, workloads, *parts):
         done = self.run_config(workloads)
         self.assertEqual(done.returncode, 3, done.stderr)

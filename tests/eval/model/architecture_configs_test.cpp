@@ -113,10 +113,16 @@ TEST(Zamba2Config, AccountsForEveryKey) {
 }
 
 TEST(Zamba2Config, LayersThatAreNotListed) {
-  const json change = {{"layers_block_type", nullptr}, {"hybrid_layer_ids", {6, 12, 18, 24, 30, 36, 42, 47, 51}}};
+  json change = {{"layers_block_type", nullptr},
+                 {"num_hidden_layers", nullptr},
+                 {"hybrid_layer_ids", {6, 12, 18, 24, 30, 36, 42, 47, 51}}};
   const Architecture architecture = read_zamba(change).architecture;
   EXPECT_EQ(architecture.layers.size(), 54U);
   EXPECT_EQ(architecture.count(LayerKind::attention), 9);
+  change["num_hidden_layers"] = 54;
+  EXPECT_EQ(read_zamba(change).architecture.layers.size(), 54U);
+  change["num_hidden_layers"] = 38;
+  expect_refused(read_zamba, change, {"num_hidden_layers", "the default of layers_block_type has layers (54)"});
 }
 
 TEST(Zamba2Config, LongContextStretchesPositions) {
@@ -128,6 +134,7 @@ TEST(Zamba2Config, LongContextStretchesPositions) {
 
 TEST(Zamba2Config, Refusals) {
   expect_refused(read_zamba, {{"layers_block_type", {"mamba", "attention"}}}, {"\"attention\" at layer 1"});
+  expect_refused(read_zamba, {{"num_hidden_layers", 4}}, {"num_hidden_layers", "layers_block_type has layers (5)"});
   expect_refused(read_zamba, {{"num_key_value_heads", 2}}, {"num_key_value_heads", "adapters"});
   expect_refused(read_zamba, {{"n_mamba_heads", 10}}, {"n_mamba_heads", "divisor of mamba_expand * hidden_size (88)"});
   expect_refused(read_zamba, {{"num_attention_heads", 5}}, {"num_attention_heads", "divisor of 2 * hidden_size (88)"});

@@ -1,0 +1,137 @@
+#include "reports/recall_heatmap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "reports/numbers.h"
+
+namespace replayeval::reports {
+namespace {
+
+constexpr int most_columns = 3, panel_pixels = 300, cell_pixels = 26, margin_pixels = 110;
+
+struct Grid {
+  std::string task;
+  std::vector<const RecallCell*> cells;
+  std::vector<std::int64_t> lengths;          // ascending: the columns
+  std::vector<std::optional<double>> depths;  // ascending, nullopt (anywhere) first: the rows
+};
+
+Grid grid_of(const Workload& workload, const std::string& task) {
+  Grid grid{.task = task, .cells = {}, .lengths = {}, .depths = {}};
+  std::set<std::int64_t> lengths;
+  std::set<std::optional<double>> depths;
+  for (const RecallCell& cell : workload.recall) {
+    if (cell.task != task) continue;
+    grid.cells.push_back(&cell);
+    lengths.insert(cell.length);
+    depths.insert(cell.depth);
+  }
+  grid.lengths.assign(lengths.begin(), lengths.end());
+  grid.depths.assign(depths.begin(), depths.end());
+  return grid;
+}
+
+template <typename Value>
+std::ptrdiff_t place_of(const std::vector<Value>& values, const Value& value) {
+  return std::find(values.begin(), values.end(), value) - values.begin();
+}
+
+// column, row, value (percent or points), whether the baseline has a signal there, label
+std::string block_of(const Grid& grid, const std::string& arm, bool is_baseline) {
+  std::string block;
+  for (const RecallCell* cell : grid.cells) {
+    const auto delta = cell->delta.find(arm);
+    const auto accuracy = cell->accuracy.find(arm);
+    if (is_baseline ? accuracy == cell->accuracy.end() : delta == cell->delta.end()) continue;
+    const double value = 100.0 * (is_baseline ? accuracy->second.value : delta->second.value);
+    block +=
+        fmt::format("{} {} {} {} {}\n", place_of(grid.lengths, cell->length), place_of(grid.depths, cell->depth), value,
+                    cell->signal ? 1 : 0, is_baseline ? fmt::format("{:.1f}", value) : fmt::format("{:+.1f}", value));
+  }
+  return block;
+}
+
+// The largest delta of a cell with a signal, in points, that the colours of all panels share; at least one point.
+double reach_of(const Grid& grid) {
+  double reach = 1.0;
+  for (const RecallCell* cell : grid.cells)
+    for (const auto& [arm, delta] : cell->delta)
+      if (cell->signal) reach = std::max(reach, 100.0 * std::abs(delta.value));
+  return reach;
+}
+
+std::string axes_of(const Grid& grid) {
+  std::string columns, rows;
+  for (std::size_t i = 0; i < grid.lengths.size(); ++i)
+    columns += fmt::format("{}'{}' {}", i == 0 ? "" : ", ", count_text(grid.lengths[i]), i);
+  for (std::size_t i = 0; i < grid.depths.size(); ++i)
+    rows += fmt::format("{}'{}' {}", i == 0 ? "" : ", ",
+                        grid.depths[i] ? fmt::format("{:g}", *grid.depths[i]) : std::string("anywhere"), i);
+  return fmt::format(
+      "unset key\nset tics nomirror out\nset xtics rotate by -30 ({})\nset ytics ({})\nset xlabel 'tokens'\nset ylabel "
+      "'depth'\nset xrange [-0.5:{}]\nset yrange [-0.5:{}]\n",
+      columns, rows, static_cast<double>(grid.lengths.size()) - 0.5, static_cast<double>(grid.depths.size()) - 0.5);
+}
+
+std::string panel_of(const std::string& file, std::size_t index, const std::string& arm, bool is_baseline,
+                     double reach) {
+  const std::string colours =
+      is_baseline ? "set palette defined (0 '#ffffff', 1 '#6baed6')\nset cbrange [0:100]\nset cblabel '%'\n"
+                  : fmt::format(
+                        "set palette defined (0 '#e6855e', 1 '#ffffff', 2 '#6fc2a0')\nset cbrange [-{0}:{0}]\n"
+                        "set cblabel 'points'\n",
+                        reach);
+  const std::string data = gnuplot_quoted(file) + fmt::format(" index {} ", index);
+  return colours + fmt::format(
+                       "set title {} noenhanced\nplot {}using 1:2:(0.5):(0.5):($4 == 1 ? $3 : NaN) with boxxyerror fs "
+                       "solid lc palette, \\\n     {}using ($4 == 0 ? $1 : NaN):2:(0.5):(0.5) with boxxyerror fs solid "
+                       "lc '#d0d0d0', \\\n     {}using 1:2:5 with labels\n",
+                       gnuplot_quoted(arm + (is_baseline ? ": accuracy" : ": delta")), data, data, data);
+}
+
+FigureFiles heatmap_of(const Results& results, const Workload& workload, const Grid& grid) {
+  FigureFiles figure;
+  figure.stem = fmt::format("{}-recall-{}", safe_name(workload.name), safe_name(grid.task));
+  figure.title = fmt::format("Recall of {} by length and depth; grey: no signal", grid.task);
+  std::vector<std::string> arms = {results.baseline};
+  for (const nlohmann::json& arm : results.arms)
+    if (arm.at("name") != results.baseline) arms.push_back(arm.at("name"));
+  std::string panels;
+  std::size_t index = 0;
+  for (const std::string& arm : arms) {
+    const bool is_baseline = arm == results.baseline;
+    const std::string block = block_of(grid, arm, is_baseline);
+    if (block.empty()) continue;
+    if (index == 0) figure.data = "# length  depth  accuracy % (the baseline) or delta in points  signal  label\n";
+    figure.data += block + "\n\n";
+    panels += panel_of(figure.stem + ".dat", index++, arm, is_baseline, reach_of(grid));
+  }
+  const int count = static_cast<int>(index), columns = std::clamp(count, 1, most_columns);
+  const int rows = std::max(1, (count + columns - 1) / columns);
+  figure.width = columns * std::max(panel_pixels, 56 * static_cast<int>(grid.lengths.size()) + 130);
+  figure.height = 50 + rows * (margin_pixels + cell_pixels * std::max(2, static_cast<int>(grid.depths.size())));
+  figure.commands =
+      axes_of(grid) +
+      fmt::format("set multiplot layout {},{} title {} noenhanced\n", rows, columns, gnuplot_quoted(figure.title)) +
+      panels + "unset multiplot";
+  return figure;
+}
+
+}  // namespace
+
+std::vector<FigureFiles> recall_heatmaps(const Results& results, const Workload& workload) {
+  std::vector<FigureFiles> figures;
+  std::set<std::string> seen;
+  for (const RecallCell& cell : workload.recall)
+    if (seen.insert(cell.task).second) figures.push_back(heatmap_of(results, workload, grid_of(workload, cell.task)));
+  return figures;
+}
+
+}  // namespace replayeval::reports

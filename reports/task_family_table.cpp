@@ -1,0 +1,96 @@
+#include "reports/task_family_table.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "reports/markdown_table.h"
+#include "reports/numbers.h"
+
+namespace replayeval::reports {
+namespace {
+
+std::string points(const Delta& delta) { return spread_text(spread(delta.value, delta.low, delta.high, 100.0)); }
+
+std::string p_text(const std::optional<double>& p_value) { return p_value ? significant(*p_value, 2) : ""; }
+
+std::string equivalence_text(const std::optional<Equivalence>& tested) {
+  if (!tested) return "";
+  return fmt::format("{} (p {})", tested->equivalent ? "yes" : "not shown", significant(tested->p_value, 2));
+}
+
+// metric, arm, task, documents, delta, p, Holm's p, equivalent
+std::vector<std::vector<std::string>> rows_of(const TaskFamily& family) {
+  std::vector<std::vector<std::string>> rows;
+  for (const TaskFamily::Member& task : family.tasks)
+    rows.push_back({family.metric, family.arm, task.workload, count_text(task.n), points(task.delta),
+                    p_text(task.delta.p_value), p_text(task.adjusted_p_value), ""});
+  const std::string documents = count_text(family.n);
+  rows.push_back({family.metric, family.arm, "all, by document", documents, points(family.by_question),
+                  p_text(family.by_question.p_value), "", equivalence_text(family.equivalence)});
+  rows.push_back({family.metric, family.arm, "all, by task", documents, points(family.by_task),
+                  p_text(family.by_task.p_value), "", ""});
+  return rows;
+}
+
+std::string power_text(const TaskFamily& family) {
+  std::string text = fmt::format("{}, {}: ", family.metric, family.arm);
+  if (family.detectable)
+    text += fmt::format("{} documents show a difference of {} points four times in five", count_text(family.n),
+                        significant(100.0 * *family.detectable, 2));
+  else
+    text += fmt::format("{} documents are too few to show any difference four times in five", count_text(family.n));
+  if (!family.equivalence) return text;
+  text += fmt::format("; for ±{:g} points,", 100.0 * family.equivalence->margin);
+  if (family.documents_to_detect_margin)
+    text += fmt::format(" {} would show one and", count_text(*family.documents_to_detect_margin));
+  return text + fmt::format(" {} would show equivalence", count_text(family.documents_to_show_equivalence.value_or(0)));
+}
+
+}  // namespace
+
+TextTable task_family_table(const Results& results) {
+  TextTable table({{"metric", Align::left, 0},
+                   {"arm", Align::left, 0},
+                   {"task", Align::left, 0},
+                   {"documents", Align::right, 5},
+                   {"Δ points", Align::left, 9},
+                   {"p", Align::right, 7},
+                   {"p (Holm)", Align::right, 8},
+                   {"equivalent", Align::left, 6}});
+  for (const TaskFamily& family : results.task_families)
+    for (const std::vector<std::string>& row : rows_of(family)) {
+      std::vector<Cell> cells;
+      for (const std::string& cell : row) cells.push_back({cell});
+      table.add_row(std::move(cells));
+    }
+  return table;
+}
+
+std::string task_family_power(const Results& results) {
+  std::string text;
+  for (const TaskFamily& family : results.task_families) text += power_text(family) + "\n";
+  return text;
+}
+
+namespace markdown {
+
+std::string task_families(const Results& results) {
+  if (results.task_families.empty()) return "";
+  MarkdownTable table({"metric", "arm", "task", "documents", "Δ points [interval]", "p", "p (Holm)", "equivalent"},
+                      {1, 2, 4, 7});
+  for (const TaskFamily& family : results.task_families)
+    for (std::vector<std::string> row : rows_of(family)) {
+      for (std::string& cell : row) cell = escaped(cell);
+      table.add_row(row);
+    }
+  std::string text = "## All tasks together\n\n" + table.text() +
+                     "\np: McNemar's exact test. p (Holm): corrected for having asked that many tasks of the arm. "
+                     "Pooled intervals are made of the tasks' own (MOVER). Equivalent: by two one-sided tests on all "
+                     "documents, within the margin that the tasks share.\n\n";
+  for (const TaskFamily& family : results.task_families) text += "- " + escaped(power_text(family)) + "\n";
+  return text;
+}
+
+}  // namespace markdown
+}  // namespace replayeval::reports
