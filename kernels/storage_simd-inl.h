@@ -11,6 +11,7 @@
 
 #include <hwy/highway.h>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -146,14 +147,46 @@ HWY_INLINE void round_16bit(bool saturate, float* values, std::size_t n) {
   for (; i < n; ++i) values[i] = storage::rounded(values[i], storage);
 }
 
+// storage::count over whole rows. Magnitudes compare as integers; nearly always nothing has to be counted.
+template <Dtype kDtype>
+HWY_INLINE void count_stores(bool saturate, const float* values, std::size_t n, StorageCounts& counts) {
+  const VU8 magnitude_bits = constant(0x7FFFFFFFU);
+  const VU8 last_finite = constant(0x7F7FFFFFU);
+  const VU8 last_stored = constant(std::bit_cast<std::uint32_t>(storage::max_finite(kDtype)));
+  const VU8 first_normal = constant(std::bit_cast<std::uint32_t>(storage::min_normal(kDtype)));
+  const std::size_t lanes = hn::Lanes(D8());
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const V8 value = hn::LoadU(D8(), values + i);
+    const VU8 magnitude = hn::And(bits_of(value), magnitude_bits);
+    VU8 kept = magnitude;
+    if constexpr (kDtype != Dtype::float32) {
+      kept = hn::And(bits_of(decode<kDtype>(encode<kDtype>(value, saturate))), magnitude_bits);
+    }
+    const auto subnormal = hn::AndNot(hn::Eq(kept, hn::Zero(U8())), hn::Lt(kept, first_normal));
+    const auto too_large = hn::Gt(magnitude, last_stored);
+    if (HWY_LIKELY(hn::AllFalse(U8(), hn::Or(subnormal, too_large)))) continue;
+    const std::size_t non_finite = hn::CountTrue(U8(), hn::Gt(magnitude, last_finite));
+    counts.non_finite += non_finite;
+    counts.saturated += hn::CountTrue(U8(), too_large) - non_finite;
+    counts.subnormal += hn::CountTrue(U8(), subnormal);
+  }
+  const Storage storage{kDtype, saturate ? Overflow::saturate : Overflow::infinity};
+  for (; i < n; ++i) storage::count(values[i], storage, counts);
+}
+
+template <Dtype kDtype>
+HWY_INLINE void round_and_count(bool saturate, float* values, std::size_t n, StorageCounts* counts) {
+  if (counts != nullptr) count_stores<kDtype>(saturate, values, n, *counts);
+  if constexpr (kDtype != Dtype::float32) round_16bit<kDtype>(saturate, values, n);
+}
+
 // What storing and loading again would make of `values`; adds to `counts` unless null.
 HWY_INLINE void round_in_place(Storage storage, float* values, std::size_t n, StorageCounts* counts) {
-  if (counts != nullptr) {
-    for (std::size_t i = 0; i < n; ++i) storage::count(values[i], storage, *counts);
-  }
   const bool saturate = storage.overflow == Overflow::saturate;
-  if (storage.dtype == Dtype::bfloat16) round_16bit<Dtype::bfloat16>(saturate, values, n);
-  if (storage.dtype == Dtype::float16) round_16bit<Dtype::float16>(saturate, values, n);
+  if (storage.dtype == Dtype::float32) return round_and_count<Dtype::float32>(saturate, values, n, counts);
+  if (storage.dtype == Dtype::bfloat16) return round_and_count<Dtype::bfloat16>(saturate, values, n, counts);
+  round_and_count<Dtype::float16>(saturate, values, n, counts);
 }
 
 }  // namespace HWY_NAMESPACE
