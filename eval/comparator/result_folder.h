@@ -3,8 +3,8 @@
 //   identity.json   what the run is: its config with defaults, checkpoint and data hashes; decides resume or refuse.
 //                   And the program's revision, which unfinished work must not mix
 //   progress/       finished shards of work; removed when the run is complete
-//   tokens/         per-token arrays, one .npy per arm and workload
-//   samples/        tasks' documents with answers and metrics, one JSONL file per arm and workload
+//   tokens/         per-token arrays and generated ids, one .npy per arm and workload
+//   samples/        documents with answers and metrics, prompts with their texts: one JSONL file per arm and workload
 //   results.json    written when a workload is complete; report.* are made from it
 //
 // One writer at a time: the folder is locked while a run works in it. A run that ends before it has any work to show

@@ -125,7 +125,14 @@ ChosenTokens Generator::choose(const at::Tensor& hidden, const std::vector<std::
   const KernelClock::Scope scope(clock, "", "head");
   at::Tensor logits = model_.logits(hidden).flatten(0, 1);
   silence_padded_rows(live, hidden.size(0), logits);
-  return choose_tokens(logits, choices, spacing_of(model_.options().compute_dtype));
+  ChosenTokens chosen = choose_tokens(logits, choices, spacing_of(model_.options().compute_dtype));
+  if (chosen.not_finite) {
+    const Slot& slot = slots_[*chosen.not_finite % slots_.size()];
+    throw std::runtime_error("arm '" + arms_[*chosen.not_finite / slots_.size()].name + "', item " +
+                             std::to_string(slot.item->item) + ": logits are not finite after " +
+                             std::to_string(slot.position) + " generated tokens; expected finite numbers");
+  }
+  return chosen;
 }
 
 void Generator::step(const Events& events, KernelClock* clock) {

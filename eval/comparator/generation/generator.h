@@ -72,7 +72,8 @@ class Generator {
   };
 
   // An exception of an event ends the run. Throws std::invalid_argument naming the item on an empty prompt, one that
-  // does not fit, or a temperature below 0 or not finite; std::runtime_error on logits that are not finite.
+  // does not fit, or a temperature below 0 or not finite; std::runtime_error naming arm and item on logits that are not
+  // finite.
   void run(const std::vector<GenerationItem>& items, const Events& events, KernelClock* clock = nullptr);
 
   const GenerationCosts& costs() const { return costs_; }

@@ -92,9 +92,7 @@ ChosenTokens choose_tokens(const at::Tensor& logits, const std::vector<Choice>& 
   const auto* values = table.const_data_ptr<std::int64_t>();
   ChosenTokens chosen;
   for (std::size_t row = 0; row < rows; ++row) {
-    if (values[row] == 0)
-      throw std::runtime_error("logits are not finite in row " + std::to_string(row) +
-                               " of the batch; expected finite numbers");
+    if (values[row] == 0 && !chosen.not_finite) chosen.not_finite = row;
     const bool draw = draws(choices[row]);
     chosen.tokens.push_back(static_cast<std::int32_t>(values[(draw ? 3 : 1) * rows + row]));
     chosen.ties.push_back(!draw && values[2 * rows + row] != 0);

@@ -4,7 +4,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace replayeval {
@@ -27,14 +29,14 @@ struct ChosenTokens {
   std::vector<std::int32_t> tokens;  // [rows]
   // [rows]: greedy, and the two largest logits are equal up to the spacing of the logits' type.
   std::vector<bool> ties;
+  std::optional<std::size_t> not_finite;  // the first row with a logit that is not finite; its token means nothing
 };
 
 // logits: [rows, vocab] float32, on any device; choices: one a row. Greedy: the largest logit, the lowest id among
 // equals. Otherwise the token in which the uniform falls, of the cumulated exp(logit / temperature) in float64. A row's
 // result depends on nothing but its logits and its choice: neither on its place nor on the other rows. `spacing`:
 // distance of neighbouring numbers of the type that logits were computed in, as a share of their size. The host waits
-// for the device once. Throws std::runtime_error naming the row where a logit is not finite, std::invalid_argument
-// unless there is one choice a row.
+// for the device once. Throws std::invalid_argument unless there is one choice a row.
 ChosenTokens choose_tokens(const at::Tensor& logits, const std::vector<Choice>& choices, double spacing);
 
 }  // namespace replayeval

@@ -209,6 +209,19 @@ class GenerationRun(unittest.TestCase):
         self.assertEqual(places, sorted(places))
         self.assertGreater(places[-1], 16 * 5)  # spread over the text
 
+    def test_recall_documents_as_prompts(self):
+        recall = ("  - {name: facts, kind: generation, max_tokens: 6, stop: \".\", prompts: {recall: {kind: facts, "
+                  "lengths: [480], items: 3, facts: 4, questions: 1}}}\n")
+        (self.folder / "checkpoint").unlink()
+        (self.folder / "checkpoint").symlink_to(program.ROOT / "checkpoints" / "tiny-nemotron-h")
+        done = self.run_config(recall)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.workload()["data"]["prompts"], 3)
+        rows = self.samples("exact", "facts")
+        self.assertTrue(rows[0]["doc"]["id"].startswith("facts/480/"))
+        told = sum(row["resps"][0][0] in row["arguments"]["gen_args_0"]["arg_0"] for row in rows)
+        self.assertEqual(told, 3)  # what the checkpoint answers was said in its prompt
+
     def refused(self, workload, *parts):
         done = self.run_config(workload)
         self.assertEqual(done.returncode, 3, done.stdout)

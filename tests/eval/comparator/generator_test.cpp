@@ -153,6 +153,21 @@ TEST_F(GeneratorTest, TokensAreToldAsTheyCome) {
   EXPECT_EQ(generator.costs().generated_tokens, generated);
 }
 
+TEST_F(GeneratorTest, NamesWhereLogitsAreNotFinite) {
+  testing::TinyNemotronH spoilt;
+  testing::StoredTensor& head = spoilt.tensors.at("lm_head.weight");
+  const auto rows = static_cast<std::size_t>(head.shape[0] * head.shape[1]);
+  std::vector<float> large(rows, 3e38F);
+  head = testing::float_tensor(head.shape, large);
+  const auto model = load_model(spoilt.open(), {DeviceKind::cpu, Dtype::float32});
+  Generator generator(*model, arms_, nullptr, options(4), 40);
+  testing::expect_error<std::runtime_error>(
+      [&] {
+        generator.run({items_[3]}, {.done = [](const GenerationItem&, const std::vector<GeneratedSequence>&) {}});
+      },
+      {"arm 'exact'", "item 1", "not finite after 0 generated tokens"});
+}
+
 // A run that an event ended leaves nothing behind in the slots.
 TEST_F(GeneratorTest, ARunAfterAnInterruptedOneIsAFreshOne) {
   Generator generator(*model_, arms_, nullptr, options(2), 40);
@@ -292,11 +307,9 @@ TEST(Sampling, TheLowestOfEqualLogitsIsTaken) {
 }
 
 TEST(Sampling, RefusesWhatHasNoAnswer) {
-  testing::expect_error<std::runtime_error>(
-      [] {
-        choose_tokens(at::tensor({1.0F, 2.0F, NAN, 0.0F}, at::kFloat).view({2, 2}), {{}, {}}, 0.0);
-      },
-      {"row 1", "finite"});
+  EXPECT_EQ(choose_tokens(at::tensor({1.0F, 2.0F, NAN, 0.0F}, at::kFloat).view({2, 2}), {{}, {}}, 0.0).not_finite, 1U);
+  EXPECT_EQ(choose_tokens(at::tensor({INFINITY, 2.0F}, at::kFloat).view({1, 2}), {{1.0, 0.5}}, 0.0).not_finite, 0U);
+  EXPECT_FALSE(choose_tokens(at::tensor({1.0F, 2.0F}, at::kFloat).view({1, 2}), {{}}, 0.0).not_finite);
   testing::expect_error<std::invalid_argument>([] { choose_tokens(at::zeros({2, 3}), {{}}, 0.0); }, {"1 for 2 rows"});
 }
 
