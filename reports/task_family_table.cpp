@@ -6,6 +6,7 @@
 
 #include "reports/markdown_table.h"
 #include "reports/numbers.h"
+#include "reports/power_text.h"
 
 namespace replayeval::reports {
 namespace {
@@ -33,18 +34,14 @@ std::vector<std::vector<std::string>> rows_of(const TaskFamily& family) {
   return rows;
 }
 
-std::string power_text(const TaskFamily& family) {
-  std::string text = fmt::format("{}, {}: ", family.metric, family.arm);
-  if (family.detectable)
-    text += fmt::format("{} documents show a difference of {} points four times in five", count_text(family.n),
-                        significant(100.0 * *family.detectable, 2));
-  else
-    text += fmt::format("{} documents are too few to show any difference four times in five", count_text(family.n));
-  if (!family.equivalence) return text;
-  text += fmt::format("; for ±{:g} points,", 100.0 * family.equivalence->margin);
-  if (family.documents_to_detect_margin)
-    text += fmt::format(" {} would show one and", count_text(*family.documents_to_detect_margin));
-  return text + fmt::format(" {} would show equivalence", count_text(family.documents_to_show_equivalence.value_or(0)));
+std::string power_of(const TaskFamily& family) {
+  PowerNumbers numbers;
+  numbers.documents = family.n;
+  numbers.detectable = family.detectable;
+  if (family.equivalence) numbers.margin = family.equivalence->margin;
+  numbers.to_detect_margin = family.documents_to_detect_margin;
+  numbers.to_show_equivalence = family.documents_to_show_equivalence;
+  return fmt::format("{}, {}: {}", family.metric, family.arm, power_text(numbers));
 }
 
 }  // namespace
@@ -69,7 +66,7 @@ TextTable task_family_table(const Results& results) {
 
 std::string task_family_power(const Results& results) {
   std::string text;
-  for (const TaskFamily& family : results.task_families) text += power_text(family) + "\n";
+  for (const TaskFamily& family : results.task_families) text += power_of(family) + "\n";
   return text;
 }
 
@@ -88,7 +85,7 @@ std::string task_families(const Results& results) {
                      "\np: McNemar's exact test. p (Holm): corrected for having asked that many tasks of the arm. "
                      "Pooled intervals are made of the tasks' own (MOVER). Equivalent: by two one-sided tests on all "
                      "documents, within the margin that the tasks share.\n\n";
-  for (const TaskFamily& family : results.task_families) text += "- " + escaped(power_text(family)) + "\n";
+  for (const TaskFamily& family : results.task_families) text += "- " + escaped(power_of(family)) + "\n";
   return text;
 }
 

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <vector>
 
 #include "reports/markdown_sections.h"
 #include "reports/markdown_table.h"
 #include "reports/metric_names.h"
 #include "reports/numbers.h"
+#include "reports/power_text.h"
 #include "reports/summary.h"
 
 namespace replayeval::reports {
@@ -81,6 +83,33 @@ std::vector<std::vector<std::string>> rows_of(const Results& results, const Work
   return rows;
 }
 
+template <typename T>
+std::optional<T> number_at(const nlohmann::json& data, const char* list, const std::string& arm,
+                           const std::string& metric, const char* key = nullptr) {
+  nlohmann::json::json_pointer place = nlohmann::json::json_pointer() / std::string(list) / arm / metric;
+  if (key != nullptr) place /= std::string(key);
+  return data.contains(place) ? std::optional<T>(data.at(place).get<T>()) : std::nullopt;
+}
+
+// What as many documents can show of each accuracy metric and arm, as a Markdown list.
+std::string power_lines(const Workload& workload) {
+  std::string text;
+  if (!workload.data.contains("answers")) return text;
+  for (const auto& [arm, metrics] : workload.data["answers"].items()) {
+    for (const auto& [metric, counts] : metrics.items()) {
+      PowerNumbers numbers;
+      for (const auto& [kind, count] : counts.items()) numbers.documents += count.get<std::int64_t>();
+      numbers.detectable = number_at<double>(workload.data, "detectable", arm, metric);
+      if (workload.data.contains("margin")) numbers.margin = workload.data["margin"].get<double>();
+      numbers.to_detect_margin = number_at<std::int64_t>(workload.data, "needed", arm, metric, "to_detect_margin");
+      numbers.to_show_equivalence =
+          number_at<std::int64_t>(workload.data, "needed", arm, metric, "to_show_equivalence");
+      text += fmt::format("- {}, {}: {}\n", escaped(metric), escaped(arm), power_text(numbers));
+    }
+  }
+  return text;
+}
+
 bool nothing_differs(const Workload& workload, const std::string& arm) {
   const auto divergence = workload.divergence.find(arm);
   if (divergence == workload.divergence.end()) return false;
@@ -144,7 +173,9 @@ std::string task(const Results& results, const Workload& workload) {
   if (workload.data.contains("margin"))
     text += fmt::format(" Equivalent: within ±{:g} points by two one-sided tests.",
                         100.0 * workload.data["margin"].get<double>());
-  return text + "\n";
+  text += "\n";
+  if (const std::string power = power_lines(workload); !power.empty()) text += "\n" + power;
+  return text;
 }
 
 }  // namespace markdown

@@ -32,6 +32,9 @@ Results task_results() {
   task.data = nlohmann::json::parse(R"({"documents": 13, "margin": 0.02, "warnings": ["2 contexts were cut"],
     "metrics": [{"name": "acc", "delta": "acc", "unit": "points", "higher_is_better": true},
                 {"name": "perplexity", "delta": "perplexity_relative", "unit": "percent", "higher_is_better": false}],
+    "answers": {"replay": {"acc": {"both_right": 3, "gained": 1, "lost": 4, "both_wrong": 5}}},
+    "detectable": {"replay": {"acc": 0.375}},
+    "needed": {"replay": {"acc": {"to_detect_margin": 7854, "to_show_equivalence": 8750}}},
     "equivalence": {"replay": {"acc": {"equivalent": false, "p_value": 0.25}}}})");
   task.arms["exact"].metrics = {{"acc", plain(0.5)}, {"acc_stderr", plain(0.125)}, {"perplexity", plain(12.0)}};
   task.arms["replay"].metrics = {{"acc", plain(0.25)}, {"perplexity", plain(12.5)}};
@@ -70,7 +73,10 @@ TEST(TaskTable, StandsInTableAndReport) {
   EXPECT_THAT(table, HasSubstr("worse: Δacc"));
   EXPECT_THAT(table, Not(HasSubstr("same top-1")));
   const std::string report = markdown_report(results, {});
-  for (const char* part : {"### Metrics", "| acc |", "2 contexts were cut", "±2 points", "McNemar"})
+  for (const char* part :
+       {"### Metrics", "| acc |", "2 contexts were cut", "±2 points", "McNemar",
+        "- acc, replay: 13 documents show a difference of 38 points four times in five; for ±2 points, "
+        "7,854 would show one and 8,750 would show equivalence\n"})
     EXPECT_THAT(report, HasSubstr(part)) << report;
   EXPECT_THAT(report, Not(HasSubstr("same top-1")));
 }

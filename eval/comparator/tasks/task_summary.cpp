@@ -108,11 +108,16 @@ void add_accuracy_delta(const RunContext& context, const WorkloadConfig& workloa
                                        {"gained", pairs.gained},
                                        {"lost", pairs.lost},
                                        {"both_wrong", pairs.both_wrong}};
-  if (const auto smallest =
-          metrics::minimum_detectable_delta(pairs.effective_n, metrics::planning_discordance(pairs), {confidence, 0.8}))
+  const metrics::Power power{confidence, 0.8};
+  const double discordant = metrics::planning_discordance(pairs);
+  if (const auto smallest = metrics::minimum_detectable_delta(pairs.effective_n, discordant, power))
     result.data["detectable"][arm][name] = *smallest;
-  if (workload.task->margin)
-    result.data["equivalence"][arm][name] = describe(metrics::equivalence(pairs, *workload.task->margin, confidence));
+  if (!workload.task->margin) return;
+  const double margin = *workload.task->margin;
+  result.data["equivalence"][arm][name] = describe(metrics::equivalence(pairs, margin, confidence));
+  json& needed = result.data["needed"][arm][name];
+  needed["to_show_equivalence"] = metrics::pairs_to_show_equivalence(margin, discordant, power);
+  if (margin <= discordant) needed["to_detect_margin"] = metrics::pairs_to_detect(margin, discordant, power);
 }
 
 void add_delta(const RunContext& context, const WorkloadConfig& workload, const MetricSeries& baseline,

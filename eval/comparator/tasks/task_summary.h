@@ -13,8 +13,9 @@ namespace replayeval {
 // Fills arms (each metric, and METRIC_stderr as the harness computes it), deltas, and in data: `metrics`, a list of
 // {name, documents, higher_is_better, delta, unit} (delta: its key in `deltas`; unit: points, percent or none);
 // `equivalence` by arm and metric, if the workload has a margin; `detectable`: the smallest accuracy difference that as
-// many documents show (80 % power). Metrics of a filter other than "none" are METRIC,FILTER. `arms`: one an arm, in
-// order.
+// many documents show (80 % power); with a margin also `needed`: how many would show a difference of the margin
+// (to_detect_margin) and equivalence within it (to_show_equivalence). Metrics of a filter other than "none" are
+// METRIC,FILTER. `arms`: one an arm, in order.
 //
 // 0/1 metrics: Clopper-Pearson, and McNemar's exact test with Tango's interval for the delta. Other means: t intervals,
 // and a paired bootstrap and t ("_t") over documents. Perplexities: the same of the mean log-likelihood, transformed;

@@ -107,7 +107,7 @@ class HarnessTest(unittest.TestCase):
                               "word_perplexity", "byte_perplexity", "acc_stderr", "perplexity_stderr"}, compared)
 
     def test_every_log_likelihood_is_the_harness_s(self):
-        requests = 0
+        requests, largest = 0, {}
         for checkpoint, folder, workload, _ in self.workloads():
             name = workload["name"]
             expected = rows(HARNESS / checkpoint / f"samples_{name}_{DATE}.jsonl")
@@ -120,8 +120,11 @@ class HarnessTest(unittest.TestCase):
                         self.assertEqual(own[key], theirs[key])
                     for mine, yours in zip(log_likelihoods(own), log_likelihoods(theirs), strict=True):
                         requests += 1
+                        place = f"{folder.name}, {arm}"
+                        largest[place] = max(largest.get(place, 0), abs(mine[0] - yours[0]))
                         self.assertLessEqual(abs(mine[0] - yours[0]), LOG_LIKELIHOOD, (folder.name, name, arm, own["doc"]))
                         self.assertEqual(mine[1], yours[1], (folder.name, name, arm, own["doc"]))
+        print(*(f"{place}: largest log-likelihood difference {found:.1e}" for place, found in largest.items()), sep="\n")
         self.assertEqual(requests, len(RUNS) * 2 * (2 * 13 * 8 + 2 * 14 + 9))
 
     def test_equal_arms_and_equal_choices_are_equal_to_the_bit(self):
