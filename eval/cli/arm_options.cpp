@@ -1,5 +1,7 @@
 #include "eval/cli/arm_options.h"
 
+#include <fmt/format.h>
+
 #include <sstream>
 #include <stdexcept>
 
@@ -38,7 +40,7 @@ std::vector<std::string> options_in(const std::string& word) {
   while (std::getline(rest, setting, ',')) {
     const std::size_t equals = setting.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw std::invalid_argument("--arm: found '" + setting + "' in '" + word + "', expected OPTION=VALUE");
+      throw std::invalid_argument(fmt::format("--arm: found '{}' in '{}', expected OPTION=VALUE", setting, word));
     options.push_back("--" + setting.substr(0, equals));
     options.push_back(setting.substr(equals + 1));
   }

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -30,7 +29,7 @@ struct Arguments {
   std::string checkpoint, prompt, ids;
   bool has_prompt = false, compare = false, json = false, ignore_eos = false, raw = false;
   std::int64_t max_tokens = 128;
-  double temperature = 0.0;
+  Sampling sampling;
   std::uint64_t seed = 0;
   bool prefill = true;
   std::vector<std::string> arms, stops;
@@ -94,9 +93,10 @@ std::vector<Arm> arms_of(const Arguments& arguments, RingForm published, Dtype c
 }
 
 Prepared prepare(const Arguments& arguments) {
-  if (!std::isfinite(arguments.temperature) || arguments.temperature < 0.0)
+  if (const std::string fault = fault_of(arguments.sampling); !fault.empty()) throw std::invalid_argument(fault);
+  if (!arguments.sampling.draws() && arguments.sampling.is_limited())
     throw std::invalid_argument(
-        fmt::format("--temperature: found {}, expected a finite number, 0 or more", arguments.temperature));
+        "--top-k, --top-p: mean nothing where nothing is drawn; expected --temperature above 0");
   const Checkpoint checkpoint = Checkpoint::open(arguments.checkpoint);
   const ModelOptions options = options_of(arguments.model, checkpoint);
   const Architecture architecture = describe_architecture(checkpoint);
@@ -108,7 +108,7 @@ Prepared prepare(const Arguments& arguments) {
   prepared.item.prompt = prompt_ids(arguments, *prepared.tokenizer, architecture);
   prepared.item.max_tokens = arguments.max_tokens;
   prepared.item.stops = arguments.stops;
-  prepared.item.temperature = arguments.temperature;
+  prepared.item.sampling = arguments.sampling;
   prepared.model = load_model(checkpoint, options);
   return prepared;
 }
@@ -192,7 +192,7 @@ nlohmann::json described(const Arguments& arguments, const Prepared& prepared,
   }
   return {{"prompt_ids", prepared.item.prompt},
           {"max_tokens", arguments.max_tokens},
-          {"temperature", arguments.temperature},
+          {"temperature", arguments.sampling.temperature},
           {"seed", arguments.seed},
           {"end_tokens", prepared.end_tokens},
           {"prompt", arguments.prefill ? "prefill" : "decode"},
@@ -231,7 +231,10 @@ void add_generate_command(CLI::App& app) {
   add_prompt_options(*command, *arguments);
   command->add_option("--max-tokens", arguments->max_tokens, "Tokens to generate, at most (default 128)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
-  command->add_option("--temperature", arguments->temperature, "0: the likeliest token (default); above: drawn");
+  Sampling& sampling = arguments->sampling;
+  command->add_option("--temperature", sampling.temperature, "0: the likeliest token (default); above: drawn");
+  command->add_option("--top-k", sampling.top_k, "Draw from this many of the likeliest tokens (default 0: all)");
+  command->add_option("--top-p", sampling.top_p, "Draw from the likeliest tokens that make up this share (default 1)");
   command->add_option("--seed", arguments->seed, "Of draws (default 0); they do not depend on the arm");
   command->add_option("--stop", arguments->stops, "A text that ends the generation; may be given again")
       ->allow_extra_args(false)

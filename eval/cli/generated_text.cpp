@@ -10,7 +10,8 @@ constexpr std::string_view unfinished = "\xEF\xBF\xBD";  // U+FFFD: bytes that a
 
 }  // namespace
 
-GeneratedText::GeneratedText(std::shared_ptr<const datasets::Tokenizer> tokenizer, std::vector<std::string> stops)
+GeneratedText::GeneratedText(std::shared_ptr<const datasets::Tokenizer> tokenizer,
+                             const std::vector<std::string>& stops)
     : tokenizer_(std::move(tokenizer)), stops_(tokenizer_, stops) {
   for (const std::string& stop : stops) held_back_ = std::max(held_back_, stop.size() - 1);
 }

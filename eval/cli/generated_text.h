@@ -13,7 +13,7 @@ namespace replayeval {
 
 class GeneratedText {
  public:
-  GeneratedText(std::shared_ptr<const datasets::Tokenizer> tokenizer, std::vector<std::string> stops);
+  GeneratedText(std::shared_ptr<const datasets::Tokenizer> tokenizer, const std::vector<std::string>& stops);
 
   // What can be shown more with one more token: neither bytes of a character that is not whole yet nor what may become
   // a stop string.

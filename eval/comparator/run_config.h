@@ -98,6 +98,8 @@ struct GenerationConfig {
   PromptConfig prompts;
   std::int64_t max_tokens = 256;  // generated ones, at most
   double temperature = 0.0;       // 0: greedy
+  std::int64_t top_k = 0;         // 0: all tokens
+  double top_p = 1.0;
   std::uint64_t seed = 0;
   std::int64_t repeats = 1;
   std::vector<std::string> stop;

@@ -1,5 +1,6 @@
 #include "eval/comparator/generation/generation_config.h"
 
+#include <cmath>
 #include <limits>
 
 #include "eval/comparator/yaml_map.h"
@@ -80,6 +81,19 @@ PromptConfig parse_prompts(const YamlMap& workload) {
   return prompts;
 }
 
+void parse_sampling(const YamlMap& map, GenerationConfig& config) {
+  if (map.has("temperature")) config.temperature = map.number_from("temperature", 0.0);
+  if (map.has("top_k")) config.top_k = map.integer("top_k", 0, largest_block);
+  if (map.has("top_p")) config.top_p = map.number("top_p", 0.0, std::nextafter(1.0, 2.0));
+  if (map.has("seed")) config.seed = static_cast<std::uint64_t>(map.integer("seed", 0));
+  if (map.has("repeats")) config.repeats = map.integer("repeats", 1, most_repeats);
+  if (config.temperature > 0.0) return;
+  if (config.repeats > 1)
+    map.fail("repeats", "repeats of a greedy choice are the same; expected 1, or a temperature above 0");
+  for (const char* key : {"top_k", "top_p"})
+    if (map.has(key)) map.fail(key, "means nothing where nothing is drawn; expected a temperature above 0");
+}
+
 void parse_ends(const YamlMap& map, GenerationConfig& config) {
   if (map.has("ignore_eos")) config.ignore_eos = map.boolean("ignore_eos");
   if (!map.has("end_tokens")) return;
@@ -128,8 +142,8 @@ std::string PromptConfig::source_path() const {
 
 WorkloadConfig parse_generation_workload(const YAML::Node& node, const std::filesystem::path& file) {
   const YamlMap map(node, file, "a generation workload",
-                    {"name", "kind", "prompts", "max_tokens", "temperature", "seed", "repeats", "stop", "end_tokens",
-                     "ignore_eos", "batch", "block", "prompt"});
+                    {"name", "kind", "prompts", "max_tokens", "temperature", "top_k", "top_p", "seed", "repeats",
+                     "stop", "end_tokens", "ignore_eos", "batch", "block", "prompt"});
   WorkloadConfig workload;
   workload.name = map.name("name");
   workload.kind = "generation";
@@ -145,11 +159,7 @@ WorkloadConfig parse_generation_workload(const YAML::Node& node, const std::file
   GenerationConfig& config = workload.generation.emplace();
   config.prompts = parse_prompts(map);
   if (map.has("max_tokens")) config.max_tokens = map.integer("max_tokens", 1, largest_block);
-  if (map.has("temperature")) config.temperature = map.number_from("temperature", 0.0);
-  if (map.has("seed")) config.seed = static_cast<std::uint64_t>(map.integer("seed", 0));
-  if (map.has("repeats")) config.repeats = map.integer("repeats", 1, most_repeats);
-  if (config.repeats > 1 && config.temperature == 0.0)
-    map.fail("repeats", "repeats of a greedy choice are the same; expected 1, or a temperature above 0");
+  parse_sampling(map, config);
   if (map.has("stop")) config.stop = map.texts("stop");
   parse_ends(map, config);
   return workload;
@@ -168,6 +178,8 @@ nlohmann::json generation_to_json(const WorkloadConfig& workload) {
                          {"ignore_eos", config.ignore_eos},
                          {"block", workload.block},
                          {"prompt", prompt_name(workload.prompt)}};
+  if (config.top_k > 0) json["top_k"] = config.top_k;
+  if (config.top_p < 1.0) json["top_p"] = config.top_p;
   if (!config.end_tokens.empty()) json["end_tokens"] = config.end_tokens;
   if (workload.batch)
     json["batch"] = *workload.batch;

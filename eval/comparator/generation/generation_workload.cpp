@@ -43,8 +43,12 @@ GenerationPlan plan_of(const RunContext& context, const WorkloadConfig& workload
   plan.end_tokens = ends_of(context, config);
   for (std::size_t item = 0; item < prompts.items.size(); ++item)
     for (std::int64_t repeat = 0; repeat < config.repeats; ++repeat)
-      plan.items.push_back({static_cast<std::int64_t>(item), repeat, prompts.items[item].tokens, config.max_tokens,
-                            config.stop, config.temperature});
+      plan.items.push_back({static_cast<std::int64_t>(item),
+                            repeat,
+                            prompts.items[item].tokens,
+                            config.max_tokens,
+                            config.stop,
+                            {config.temperature, config.top_k, config.top_p}});
   return plan;
 }
 
@@ -75,6 +79,8 @@ tasks::TaskDocument document_of(const PromptItem& prompt, std::int64_t id, const
   tasks::OrderedJson arguments = {{"until", config.stop}, {"max_gen_toks", config.max_tokens}};
   arguments["do_sample"] = config.temperature > 0.0;
   arguments["temperature"] = config.temperature;
+  if (config.top_k > 0) arguments["top_k"] = config.top_k;
+  if (config.top_p < 1.0) arguments["top_p"] = config.top_p;
   document.arguments["gen_args_0"] = {{"arg_0", prompt.text}, {"arg_1", std::move(arguments)}};
   tasks::add_hashes(document);
   return document;
@@ -119,6 +125,8 @@ json describe(const WorkloadConfig& workload, const Prompts& prompts, const Gene
   data["repeats"] = config.repeats;
   data["max_tokens"] = config.max_tokens;
   data["temperature"] = config.temperature;
+  if (config.top_k > 0) data["top_k"] = config.top_k;
+  if (config.top_p < 1.0) data["top_p"] = config.top_p;
   data["stop"] = config.stop;
   data["prompt"] = prompt_name(workload.prompt);
   return data;

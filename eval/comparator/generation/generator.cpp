@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -69,8 +68,7 @@ void Generator::check(const GenerationItem& item) const {
   };
   if (item.prompt.empty()) refuse("an empty prompt; expected at least one token");
   if (item.max_tokens < 1) refuse("max_tokens " + std::to_string(item.max_tokens) + "; expected at least 1");
-  if (!(item.temperature >= 0.0) || !std::isfinite(item.temperature))
-    refuse("temperature " + std::to_string(item.temperature) + "; expected a finite number, 0 or more");
+  if (const std::string fault = fault_of(item.sampling); !fault.empty()) refuse(fault);
   const std::int64_t tokens = static_cast<std::int64_t>(item.prompt.size()) + item.max_tokens;
   if (tokens > cache_->capacity())
     refuse(std::to_string(tokens) + " tokens with its continuation; expected at most " +
@@ -144,8 +142,8 @@ void Generator::step(const Events& events, KernelClock* clock) {
     const Slot& held = slots_[slot];
     live.push_back(held.item != nullptr ? static_cast<std::int32_t>(slot) : -1);
     Choice& choice = choices.emplace_back();
-    if (held.item == nullptr || held.item->temperature == 0.0) continue;
-    choice.temperature = held.item->temperature;
+    if (held.item == nullptr || !held.item->sampling.draws()) continue;
+    choice.sampling = held.item->sampling;
     choice.uniform = uniform_of({options_.seed, static_cast<std::uint64_t>(held.item->item),
                                  static_cast<std::uint64_t>(held.item->repeat), held.position});
   }

@@ -25,7 +25,7 @@ struct GenerationItem {
   std::vector<std::int32_t> prompt;   // at least one token
   std::int64_t max_tokens = 256;      // generated ones, at most
   std::vector<std::string> stops;
-  double temperature = 0.0;  // 0: greedy
+  Sampling sampling;
 };
 
 enum class Ending : std::uint8_t { limit, end_token, stop };
@@ -72,7 +72,7 @@ class Generator {
   };
 
   // An exception of an event ends the run. Throws std::invalid_argument naming the item on an empty prompt, one that
-  // does not fit, or a temperature below 0 or not finite; std::runtime_error naming arm and item on logits that are not
+  // does not fit, or sampling that cannot be; std::runtime_error naming arm and item on logits that are not
   // finite.
   void run(const std::vector<GenerationItem>& items, const Events& events, KernelClock* clock = nullptr);
 
@@ -84,7 +84,7 @@ class Generator {
   struct Slot;
 
   void check(const GenerationItem& item) const;
-  void admit(std::int32_t slot, const GenerationItem& item);
+  void admit(std::int32_t index, const GenerationItem& item);
   ChosenTokens choose(const at::Tensor& hidden, const std::vector<std::int32_t>& live,
                       const std::vector<Choice>& choices, KernelClock* clock) const;
   void step(const Events& events, KernelClock* clock);

@@ -10,23 +10,22 @@
 namespace replayeval {
 namespace {
 
-void refuse_unknown_sampling(const tasks::GenerationRequest& request, const std::string& place) {
-  const auto refuse = [&](const char* key) {
-    throw datasets::DataError(
-        fmt::format("{}: {}: found one, expected none: draws follow the temperature alone", place, key));
-  };
-  if (!request.sample) return;
-  if (request.top_p && *request.top_p < 1.0) refuse("top_p");
-  if (request.top_k && *request.top_k > 0) refuse("top_k");
+// Without top_k: from all tokens, where the harness's `hf` model hands the choice to transformers' own default of 50.
+Sampling sampling_of(const tasks::GenerationRequest& request, const std::string& place) {
+  Sampling sampling;
+  if (!request.sample) return sampling;
+  sampling = {request.temperature, request.top_k.value_or(0), request.top_p.value_or(1.0)};
+  if (const std::string fault = fault_of(sampling); !fault.empty()) throw datasets::DataError(place + ": " + fault);
+  return sampling;
 }
 
-GenerationItem item_of(const tasks::GenerationRequest& request) {
+GenerationItem item_of(const tasks::GenerationRequest& request, const std::string& place) {
   GenerationItem item;
   item.prompt = request.prompt;
   item.max_tokens = request.max_tokens;
   std::copy_if(request.until.begin(), request.until.end(), std::back_inserter(item.stops),
                [](const std::string& stop) { return !stop.empty(); });
-  item.temperature = request.temperature;
+  item.sampling = sampling_of(request, place);
   return item;
 }
 
@@ -42,9 +41,8 @@ GenerationPlan plan_of(const RunContext& context, const WorkloadConfig& workload
   plan.end_tokens = end_tokens_of(std::filesystem::is_directory(checkpoint) ? checkpoint : checkpoint.parent_path(),
                                   context.tokenizer.get(), context.model.vocab_size());
   for (std::size_t d = 0; d < task.documents.size(); ++d) {
-    refuse_unknown_sampling(task.generations[d],
-                            fmt::format("{}: line {}", workload.task->source.path, task.documents[d].line));
-    GenerationItem item = item_of(task.generations[d]);
+    GenerationItem item =
+        item_of(task.generations[d], fmt::format("{}: line {}", workload.task->source.path, task.documents[d].line));
     item.item = static_cast<std::int64_t>(d);
     for (item.repeat = 0; item.repeat < task.documents[d].repeats; ++item.repeat) plan.items.push_back(item);
   }
@@ -68,7 +66,7 @@ void add_texts(const RunContext& context, const TaskRequests& task, const Genera
     }
   }
   generated.greedy = std::all_of(plan.items.begin(), plan.items.end(),
-                                 [](const GenerationItem& item) { return item.temperature == 0.0; });
+                                 [](const GenerationItem& item) { return !item.sampling.draws(); });
 }
 
 }  // namespace
@@ -83,7 +81,7 @@ TaskTexts generate_task(const RunContext& context, const WorkloadConfig& workloa
   all.facts = generation_facts(made, plan);
   all.facts["prompts"] = task.documents.size();
   all.facts["max_tokens"] = all.generated.max_tokens;
-  all.facts["temperature"] = plan.items.front().temperature;
+  all.facts["temperature"] = plan.items.front().sampling.temperature;
   all.facts["repeats"] = task.documents.front().repeats;
   all.costs = std::move(made.costs);
   return all;

@@ -59,6 +59,10 @@ class Generate(unittest.TestCase):
         self.assertEqual(first["ids"], self.described(*drawn)["arms"][0]["ids"])
         self.assertEqual(lossy["ids"], self.described(*drawn, "--arm", LOSSY)["arms"][0]["ids"])
         self.assertNotEqual(first["ids"], self.described(*drawn, "--seed", 1)["arms"][0]["ids"])
+        greedy = self.described("--prompt", PROMPT, "--ignore-eos")["arms"][0]["ids"]
+        self.assertEqual(self.described(*drawn, "--top-k", 1)["arms"][0]["ids"], greedy)
+        self.assertEqual(self.described(*drawn, "--top-p", 1e-9)["arms"][0]["ids"], greedy)
+        self.assertNotEqual(self.described(*drawn, "--top-k", 3)["arms"][0]["ids"], first["ids"])
         if not lossy["identical"]:
             at = lossy["first_divergence"]
             self.assertEqual(first["ids"][:at], lossy["ids"][:at])
@@ -100,8 +104,10 @@ class Generate(unittest.TestCase):
             (("--ids", self.folder / "far.json"), ("far.json: token 1 is 300",), {}),
             (("--prompt", PROMPT), ("--max-tokens", "not in range 1"), {"max_tokens": 0}),
             (("--prompt", PROMPT), ("--max-tokens 512", "512 positions"), {"max_tokens": 512}),
-            (("--prompt", PROMPT, "--temperature", "-1"), ("--temperature", "0 or more"), {}),
-            (("--prompt", PROMPT, "--temperature", "nan"), ("--temperature", "finite"), {}),
+            (("--prompt", PROMPT, "--temperature", "-1"), ("temperature is -1", "0 or more"), {}),
+            (("--prompt", PROMPT, "--temperature", 1, "--top-p", 0), ("top_p is 0", "at most 1"), {}),
+            (("--prompt", PROMPT, "--top-k", 5), ("--top-k", "--temperature above 0"), {}),
+            (("--prompt", PROMPT, "--temperature", "nan"), ("temperature is nan", "finite"), {}),
             (("--prompt", PROMPT, "--stop", ""), ("--stop", "empty"), {}),
             (("--prompt", PROMPT, "--arm", "exactly"), ("--arm exactly", "exact"), {}),
             (("--prompt", PROMPT, "--arm", "exact:buffer-len=4"), ("--buffer-len", "--executor replay"), {}),

@@ -77,7 +77,8 @@ class TaskRunTest(unittest.TestCase):
         self.assertEqual([row["resps"][0][0] == row["filtered_resps"][0] for row in rows], [True] * 6)
         self.assertFalse(any("." in row["resps"][0][0] for row in rows))
         drawn = GENERATED.replace("sums,", "sums, seed: 4, batch: 2,")
-        self.write("sums.jsonl", [{"context": "the river", "target": "x", "max_gen_toks": 9, "temperature": 1}] * 4)
+        self.write("sums.jsonl", [{"context": "the river", "target": "x", "max_gen_toks": 9, "temperature": 1, "top_p": 0.99,
+                                   "top_k": 100}] * 4)
         texts = []
         for seed in (4, 4, 5):
             done = self.run_config(drawn.replace("seed: 4", f"seed: {seed}"), "--overwrite")
@@ -138,8 +139,8 @@ class TaskRunTest(unittest.TestCase):
         self.assertFalse((self.folder / "out").exists())
 
     def test_refusals_leave_nothing(self):
-        self.write("sums.jsonl", [{"context": "1 + 1 =", "target": "2", "temperature": 0.5, "top_p": 0.9}])
-        self.refused(GENERATED, "sums.jsonl: line 1", "top_p", "the temperature alone")
+        self.write("sums.jsonl", [{"context": "1 + 1 =", "target": "2", "temperature": 0.5, "top_p": 1.5, "until": ["."]}])
+        self.refused(GENERATED, "sums.jsonl: line 1: top_p is 1.5", "at most 1")
         self.refused(CHOICES.replace("choices.jsonl", "none.jsonl"), "config.yaml:7:", "expected an existing file")
         self.write("choices.jsonl", [{"context": "a", "choices": ["b"], "answer": 3}])
         self.refused(CHOICES, "choices.jsonl: line 1", "answer")

@@ -48,7 +48,8 @@ TEST(GenerationConfig, FillsInDefaults) {
 TEST(GenerationConfig, ReadsEveryKey) {
   const WorkloadConfig workload = parse(
       "    prompts: {text: {path: \"t/*.txt\", name: held}, tokens: 32, count: 7, bos: false}\n    max_tokens: 64\n"
-      "    temperature: 0.7\n    seed: 3\n    repeats: 4\n    stop: [\"\\n\\n\", END]\n    end_tokens: [2, 5]\n"
+      "    temperature: 0.7\n    top_k: 9\n    top_p: 1\n    seed: 3\n    repeats: 4\n    stop: [\"\\n\\n\", END]\n    "
+      "end_tokens: [2, 5]\n"
       "    batch: 6\n    block: 32\n    prompt: decode\n");
   EXPECT_EQ(workload.batch, 6);
   EXPECT_EQ(workload.prompt, Prompt::decode);
@@ -62,6 +63,8 @@ TEST(GenerationConfig, ReadsEveryKey) {
   EXPECT_EQ(generation.stop, (std::vector<std::string>{"\n\n", "END"}));
   EXPECT_EQ(generation.end_tokens, (std::vector<std::int32_t>{2, 5}));
   EXPECT_EQ(generation.temperature, 0.7);
+  EXPECT_EQ(generation.top_k, 9);
+  EXPECT_EQ(generation.top_p, 1.0);
 }
 
 TEST(GenerationConfig, OtherFormsOfPrompts) {
@@ -83,6 +86,11 @@ TEST(GenerationConfig, NamesLineKeyAndExpectation) {
     refused(std::string("    temperature: ") + temperature + "\n",
             {"g.yaml:9:18: key 'temperature'", "a number, 0 or more", temperature});
   refused("    repeats: 3\n", {"key 'repeats'", "temperature above 0"});
+  for (const char* p : {"0", "1.5", "-1", "nan"})
+    refused(std::string("    temperature: 1\n    top_p: ") + p + "\n", {"g.yaml:10:12: key 'top_p'", p});
+  refused("    temperature: 1\n    top_k: -1\n", {"key 'top_k'", "from 0"});
+  refused("    top_p: 0.5\n", {"key 'top_p'", "a temperature above 0"});
+  refused("    top_k: 5\n", {"key 'top_k'", "a temperature above 0"});
   refused("    repeats: 0\n    temperature: 1\n", {"key 'repeats'"});
   refused("    stop: \"\"\n", {"key 'stop'", "none empty"});
   refused("    stop: [a, \"\"]\n", {"key 'stop'", "none empty"});

@@ -41,7 +41,7 @@ class GeneratorTest : public ::testing::Test {
     Generator generator(*model_, arms_, nullptr, options, 40);
     Sequences sequences;
     std::vector<GenerationItem> items = items_;
-    for (GenerationItem& item : items) item.temperature = temperature;
+    for (GenerationItem& item : items) item.sampling.temperature = temperature;
     Generator::Events events;
     events.done = [&](const GenerationItem& item, std::vector<GeneratedSequence> found) {
       EXPECT_TRUE(sequences.try_emplace({item.item, item.repeat}, std::move(found)).second);
@@ -124,12 +124,14 @@ TEST_F(GeneratorTest, RefusesItemsThatCannotBe) {
   const auto refuses = [&](const GenerationItem& item, const std::vector<std::string>& parts) {
     testing::expect_error<std::invalid_argument>([&] { generator.run({item}, {}); }, parts);
   };
-  refuses({7, 0, {}, 4, {}}, {"item 7", "empty prompt"});
-  refuses({8, 0, {1, 2}, 0, {}}, {"item 8", "max_tokens 0"});
-  refuses({9, 0, {1, 2, 3}, 8, {}}, {"item 9", "11 tokens", "at most 10"});
-  refuses({10, 0, {1, 2, 3}, 2, {}, -1.0}, {"item 10", "temperature -1"});
-  refuses({11, 0, {1, 2, 3}, 2, {}, NAN}, {"item 11", "temperature nan", "finite"});
-  refuses({12, 0, {1, 2, 3}, 2, {}, INFINITY}, {"item 12", "temperature inf"});
+  refuses({7, 0, {}, 4, {}, {}}, {"item 7", "empty prompt"});
+  refuses({8, 0, {1, 2}, 0, {}, {}}, {"item 8", "max_tokens 0"});
+  refuses({9, 0, {1, 2, 3}, 8, {}, {}}, {"item 9", "11 tokens", "at most 10"});
+  refuses({10, 0, {1, 2, 3}, 2, {}, {-1.0}}, {"item 10", "temperature is -1"});
+  refuses({11, 0, {1, 2, 3}, 2, {}, {NAN}}, {"item 11", "temperature is nan", "finite"});
+  refuses({13, 0, {1, 2, 3}, 2, {}, {1.0, -1}}, {"item 13", "top_k is -1"});
+  refuses({14, 0, {1, 2, 3}, 2, {}, {1.0, 0, 0.0}}, {"item 14", "top_p is 0"});
+  refuses({12, 0, {1, 2, 3}, 2, {}, {INFINITY}}, {"item 12", "temperature is inf"});
 }
 
 TEST_F(GeneratorTest, TokensAreToldAsTheyCome) {
@@ -206,7 +208,7 @@ void expect_order_changes_nothing(const Model& model, const std::vector<Arm>& ar
   };
   for (const bool prefill : {false, true})
     for (const double temperature : {0.0, 1.0}) {
-      for (GenerationItem& item : items) item.temperature = temperature;
+      for (GenerationItem& item : items) item.sampling.temperature = temperature;
       const Sequences forward = generate(items, prefill);
       const Sequences backward = generate({items.rbegin(), items.rend()}, prefill);
       ASSERT_EQ(forward.size(), items.size());
@@ -228,7 +230,7 @@ TEST_F(GeneratorTest, TheOrderOfItemsChangesNothingOnCuda) {
 
 ChosenTokens draw(const at::Tensor& logits, const std::vector<double>& uniforms) {
   std::vector<Choice> choices;
-  for (const double uniform : uniforms) choices.push_back({1.0, uniform});
+  for (const double uniform : uniforms) choices.push_back({{1.0}, uniform});
   return choose_tokens(logits, choices, 0.0);
 }
 
@@ -247,8 +249,37 @@ TEST(Sampling, ATemperatureSharpensAndTheEdgesOfTheUniformAreTokens) {
   const double almost_one = 1.0 - 0x1p-53;
   EXPECT_EQ(draw(logits, {0.0, 0.5, almost_one}).tokens, (std::vector<std::int32_t>{0, 1, 2}));
   // exp(-20): nothing is left of the others.
-  EXPECT_EQ(choose_tokens(logits, {{0.05, 0.001}, {0.05, 0.5}, {0.0, 0.0}}, 0.0).tokens,
+  EXPECT_EQ(choose_tokens(logits, {{{0.05}, 0.001}, {{0.05}, 0.5}, {}}, 0.0).tokens,
             (std::vector<std::int32_t>{1, 1, 1}));
+}
+
+// Probabilities 0.4, 0.3, 0.2, 0.1 of the ids 2, 0, 3, 1.
+std::vector<std::int32_t> limited(const at::Device& device, std::int64_t top_k, double top_p,
+                                  const std::vector<double>& uniforms) {
+  const at::Tensor logits = at::log(at::tensor({0.3, 0.1, 0.4, 0.2}, at::kFloat)).to(device);
+  std::vector<Choice> choices;
+  for (const double uniform : uniforms) choices.push_back({{1.0, top_k, top_p}, uniform});
+  const auto rows = static_cast<std::int64_t>(uniforms.size());
+  return choose_tokens(logits.unsqueeze(0).repeat({rows, 1}), choices, 0.0).tokens;
+}
+
+void expect_limits(const at::Device& device) {
+  using Ids = std::vector<std::int32_t>;
+  const double almost_one = 1.0 - 0x1p-53;
+  EXPECT_EQ(limited(device, 2, 1.0, {0.0, 0.57, 0.58, almost_one}), (Ids{2, 2, 0, 0}));  // 0.4 of 0.7
+  EXPECT_EQ(limited(device, 9, 1.0, {0.39, 0.41, 0.71, 0.91}), (Ids{2, 0, 3, 1}));
+  EXPECT_EQ(limited(device, 0, 0.39, {0.0, almost_one}), (Ids{2, 2}));
+  EXPECT_EQ(limited(device, 0, 0.41, {0.57, 0.58}), (Ids{2, 0}));  // what passes the share is taken whole
+  EXPECT_EQ(limited(device, 0, 0.71, {0.44, 0.45, 0.78, almost_one}), (Ids{2, 0, 3, 3}));  // 0.4, 0.3 and 0.2 of 0.9
+  EXPECT_EQ(limited(device, 3, 0.5, {0.57, 0.58}), (Ids{2, 0}));  // of the three: 0.44, 0.33, 0.22
+  EXPECT_EQ(limited(device, 0, 1e-300, {almost_one}), (Ids{2}));
+}
+
+TEST(Sampling, TopKAndTopPLeaveTheLikeliest) { expect_limits(at::kCPU); }
+
+TEST(Sampling, TopKAndTopPLeaveTheLikeliestOnCuda) {
+  if (!at::Context::hasCUDA()) GTEST_SKIP() << "there is no GPU";
+  expect_limits(at::kCUDA);
 }
 
 // What a row gets does not depend on where it stands or on what stands beside it.
@@ -257,7 +288,9 @@ void expect_rows_by_themselves(const at::Device& device) {
   const at::Tensor logits = (at::randn({37, 1001}, at::kFloat) * 4).to(device);
   std::vector<Choice> choices;
   for (std::uint64_t row = 0; row < 37; ++row)
-    choices.push_back({row % 3 == 0 ? 0.0 : 0.5 * static_cast<double>(row % 4 + 1), uniform_of({1, row, 0, 0})});
+    choices.push_back(
+        {{row % 3 == 0 ? 0.0 : 0.5 * static_cast<double>(row % 4 + 1), row % 5 == 0 ? 40 : 0, row % 7 == 0 ? 0.8 : 1.0},
+         uniform_of({1, row, 0, 0})});
   const ChosenTokens together = choose_tokens(logits, choices, 0x1p-7);
   for (std::int64_t row = 0; row < 37; ++row) {
     const auto index = static_cast<std::size_t>(row);
@@ -296,7 +329,7 @@ TEST(Sampling, TiesAreToldByTheSpacingOfTheLogitsType) {
   const at::Tensor logits = at::tensor({1.0F, 1.004F, 0.0F}, at::kFloat).unsqueeze(0);
   EXPECT_TRUE(choose_tokens(logits, {{}}, 0x1p-7).ties[0]);
   EXPECT_FALSE(choose_tokens(logits, {{}}, 0x1p-23).ties[0]);
-  EXPECT_FALSE(choose_tokens(logits, {{1.0, 0.5}}, 0x1p-7).ties[0]);  // drawn
+  EXPECT_FALSE(choose_tokens(logits, {{{1.0}, 0.5}}, 0x1p-7).ties[0]);  // drawn
 }
 
 TEST(Sampling, TheLowestOfEqualLogitsIsTaken) {
@@ -308,7 +341,7 @@ TEST(Sampling, TheLowestOfEqualLogitsIsTaken) {
 
 TEST(Sampling, RefusesWhatHasNoAnswer) {
   EXPECT_EQ(choose_tokens(at::tensor({1.0F, 2.0F, NAN, 0.0F}, at::kFloat).view({2, 2}), {{}, {}}, 0.0).not_finite, 1U);
-  EXPECT_EQ(choose_tokens(at::tensor({INFINITY, 2.0F}, at::kFloat).view({1, 2}), {{1.0, 0.5}}, 0.0).not_finite, 0U);
+  EXPECT_EQ(choose_tokens(at::tensor({INFINITY, 2.0F}, at::kFloat).view({1, 2}), {{{1.0}, 0.5}}, 0.0).not_finite, 0U);
   EXPECT_FALSE(choose_tokens(at::tensor({1.0F, 2.0F}, at::kFloat).view({1, 2}), {{}}, 0.0).not_finite);
   testing::expect_error<std::invalid_argument>([] { choose_tokens(at::zeros({2, 3}), {{}}, 0.0); }, {"1 for 2 rows"});
 }
