@@ -55,7 +55,7 @@ std::string short_number(double value) {
 namespace {
 
 nlohmann::json json_scalar(const YAML::Node& node) {
-  const std::string text = node.Scalar();
+  const std::string& text = node.Scalar();
   if (!plain_scalar(node)) return text;
   if (text == "true" || text == "false") return text == "true";
   if (text.empty() || text == "~" || text == "null") return nullptr;

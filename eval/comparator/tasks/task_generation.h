@@ -19,9 +19,9 @@ struct TaskTexts {
   nlohmann::json facts;                                         // of how they came about, for the results' data
 };
 
-// Ends a text as lm-evaluation-harness's `hf` model does: at a stop string, an end-of-sequence token or max_gen_toks. Goes
-// on after the parts that an earlier run left in `shards`. Throws datasets::DataError naming a document whose sampling
-// cannot be, and as generate().
+// Ends a text as lm-evaluation-harness's `hf` model does: at a stop string, an end-of-sequence token or max_gen_toks.
+// Goes on after the parts that an earlier run left in `shards`. Throws datasets::DataError naming a document whose
+// sampling cannot be, and as generate().
 TaskTexts generate_task(const RunContext& context, const WorkloadConfig& workload, const TaskRequests& task,
                         const std::filesystem::path& shards);
 

@@ -133,6 +133,30 @@ Responses responses_of(const TaskRequests& task, const TaskShard& scored, std::s
   return responses;
 }
 
+// What all arms said, and what it cost.
+struct Answers {
+  Responses responses;
+  std::vector<std::vector<tasks::RequestScore>> scores;  // [requests][arms], of tasks that score
+  std::optional<TaskTexts> texts;                        // of tasks that generate
+  Shard costs;                                           // without tokens
+};
+
+Answers ask(const RunContext& context, const WorkloadConfig& workload, const TaskRequests& task,
+            const fs::path& shards) {
+  Answers answers;
+  if (task.documents.front().type == tasks::RequestType::generate_until) {
+    answers.texts = generate_task(context, workload, task, shards);
+    answers.responses = answers.texts->responses;
+    answers.costs = answers.texts->costs;
+    return answers;
+  }
+  TaskShard scored = score_all(context, workload, task, shards);
+  answers.responses = responses_of(task, scored, context.arms.size());
+  answers.scores = std::move(scored.scores);
+  answers.costs = std::move(scored.costs);
+  return answers;
+}
+
 // What an arm's answers are worth; writes its samples.
 tasks::TaskTotals judge(const TaskRequests& task, const tasks::TaskScorer& scorer, const Responses& responses,
                         std::size_t arm, const fs::path& samples) {
@@ -179,36 +203,28 @@ reports::Workload run_task(const RunContext& context, const WorkloadConfig& work
       encode_task(source, context.tokenizer, fs::is_directory(checkpoint) ? checkpoint : checkpoint.parent_path(),
                   context.model.max_positions());
   for (std::string& warning : scorer.warnings()) task.warnings.push_back(std::move(warning));
-  const bool generates = source.settings().type == tasks::RequestType::generate_until;
-  TaskShard scored;
-  std::optional<TaskTexts> texts;
-  if (generates)
-    texts = generate_task(context, workload, task, folders.shards);
-  else
-    scored = score_all(context, workload, task, folders.shards);
-  const Responses responses = generates ? texts->responses : responses_of(task, scored, context.arms.size());
-  const Shard& costs = generates ? texts->costs : scored.costs;
+  const Answers answers = ask(context, workload, task, folders.shards);
 
   fs::create_directories(folders.samples);
   std::vector<tasks::TaskTotals> totals;
   for (std::size_t arm = 0; arm < context.arms.size(); ++arm)
-    totals.push_back(judge(task, scorer, responses, arm,
+    totals.push_back(judge(task, scorer, answers.responses, arm,
                            folders.samples / fmt::format("{}.{}.jsonl", workload.name, context.arms[arm].name)));
   reports::Workload result;
   result.name = workload.name;
   result.kind = workload.kind;
-  result.data = describe(workload, source, task, costs);
-  if (generates) {
-    result.data.update(texts->facts);
+  result.data = describe(workload, source, task, answers.costs);
+  if (answers.texts) {
+    result.data.update(answers.texts->facts);
     result.data.erase("tokens_scored");
   }
   if (context.config.random_weights) result.data["weights"] = "random";
   summarise_task(context, workload, totals, result);
-  if (generates)
-    summarise_generation(context, texts->generated, result);
+  if (answers.texts)
+    summarise_generation(context, answers.texts->generated, result);
   else
-    summarise_requests(context, scored.scores, result);
-  summarise_costs(context, costs, result);
+    summarise_requests(context, answers.scores, result);
+  summarise_costs(context, answers.costs, result);
   describe_memory(context, result);
   return result;
 }

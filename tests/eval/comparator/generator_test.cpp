@@ -44,7 +44,8 @@ class GeneratorTest : public ::testing::Test {
     for (GenerationItem& item : items) item.sampling.temperature = temperature;
     Generator::Events events;
     events.done = [&](const GenerationItem& item, std::vector<GeneratedSequence> found) {
-      EXPECT_TRUE(sequences.try_emplace({item.item, item.repeat}, std::move(found)).second);
+      const bool fresh = sequences.try_emplace({item.item, item.repeat}, std::move(found)).second;
+      EXPECT_TRUE(fresh);
     };
     std::int64_t served = 0;
     events.stepped = [&](std::int64_t items_in_slots) { served += items_in_slots; };
