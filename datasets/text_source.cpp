@@ -13,6 +13,7 @@
 
 #include "datasets/documents.h"
 #include "datasets/gzip.h"
+#include "datasets/regular_file.h"
 #include "datasets/sha256.h"
 #include "datasets/utf8.h"
 
@@ -21,7 +22,7 @@ namespace {
 
 std::string read_bytes(const std::filesystem::path& file) {
   if (std::filesystem::is_directory(file)) {
-    throw DataError(file.string() + ": is a folder; expected a file (a glob such as FOLDER/*.txt names many)");
+    throw DataError(file.string() + ": is a folder; expected a file");
   }
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(file.c_str(), "rb"), &std::fclose);
   if (!stream) {
@@ -127,6 +128,7 @@ TextSource TextSource::open(const TextSourceSpec& spec, const std::filesystem::p
   std::int64_t documents = 0;
   std::string listing;  // as sha256sum prints it
   for (const auto& file : contents->files) {
+    require_regular_file(file, "a file (a glob such as FOLDER/*.txt names many)");
     const std::string text = read_text_file(file);
     check_text(file, text);
     const std::size_t count = contents->split(text, file).size();

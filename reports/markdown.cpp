@@ -5,6 +5,7 @@
 #include "reports/atomic_file.h"
 #include "reports/markdown_sections.h"
 #include "reports/markdown_table.h"
+#include "reports/missing_workloads.h"
 #include "reports/results_io.h"
 #include "reports/task_family_table.h"
 
@@ -57,7 +58,8 @@ std::string markdown_report(const Results& results, const Figures& drawn) {
     if (const std::string part = markdown::figures(workload, drawn); !part.empty()) text += "\n" + part;
   }
   if (const std::string tasks = markdown::task_families(results); !tasks.empty()) text += "\n" + tasks;
-  if (results.workloads.empty()) text += "\nNo workload has finished yet.\n";
+  for (const std::string& missing : missing_workloads(results))
+    text += fmt::format("\n## {}\n\nNot there: this result is of a part of its config.\n", escaped(missing));
   return text + "\n" + markdown::provenance(results);
 }
 

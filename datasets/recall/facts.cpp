@@ -59,8 +59,7 @@ std::vector<std::int64_t> choose_asked(Random& random, const FactsOptions& optio
 
 }  // namespace
 
-FactsDraft draft_facts(Random& random, std::int64_t length, const FactsOptions& options, const Filler& filler,
-                       const Count& count) {
+FactsDraft draft_facts(Random& random, const FactsOptions& options) {
   FactsDraft draft;
   for (std::int64_t i = 0; i < options.facts; ++i) draft.facts.push_back(new_fact(random, draft.facts));
   draft.asked = choose_asked(random, options);
@@ -68,18 +67,26 @@ FactsDraft draft_facts(Random& random, std::int64_t length, const FactsOptions& 
     const Fact& fact = draft.facts[static_cast<std::size_t>(i)];
     append(draft.questions, question(up_to_the_value(random.choice(relation_of(fact).questions), fact), fact.value, i));
   }
-  draft.room = length - size_of(draft.questions, count);
   for (std::int64_t i = 0; i < options.facts; ++i) {
     const Fact& fact = draft.facts[static_cast<std::size_t>(i)];
     draft.statements.push_back(
         statement(up_to_the_value(random.choice(relation_of(fact).statements), fact), fact.value, i));
-    draft.room -= size_of(draft.statements.back(), count);
   }
+  return draft;
+}
+
+std::int64_t content_size(const FactsDraft& draft, const Count& count) {
+  std::int64_t size = size_of(draft.questions, count);
+  for (const Segments& statement : draft.statements) size += size_of(statement, count);
+  return size;
+}
+
+void fill(Random& random, std::int64_t length, const Filler& filler, const Count& count, FactsDraft& draft) {
+  draft.room = length - content_size(draft, count);
   if (draft.room < 0)
     throw DataError(fmt::format("{} facts and {} questions do not fit into {} tokens; expected {} or more",
-                                options.facts, options.questions, length, length - draft.room));
+                                draft.facts.size(), draft.asked.size(), length, length - draft.room));
   draft.filler = filler.gather(random, draft.room);
-  return draft;
 }
 
 Segments deal(Random& random, const FactsDraft& draft) {

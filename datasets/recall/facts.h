@@ -32,10 +32,12 @@ struct FactsDraft {
   std::int64_t room = 0;  // tokens that are left of the length
 };
 
-// All of a document of at most `length` tokens by filler's count. Throws DataError when the facts and questions alone
-// are longer.
-FactsDraft draft_facts(Random& random, std::int64_t length, const FactsOptions& options, const Filler& filler,
-                       const Count& count);
+// All but filler and room.
+FactsDraft draft_facts(Random& random, const FactsOptions& options);
+std::int64_t content_size(const FactsDraft& draft, const Count& count);  // its tokens
+
+// Adds filler to a document of at most `length` tokens. Throws DataError when the facts and questions alone are longer.
+void fill(Random& random, std::int64_t length, const Filler& filler, const Count& count, FactsDraft& draft);
 
 // The document: filler dealt out over the gaps between the statements, questions last.
 Segments deal(Random& random, const FactsDraft& draft);

@@ -19,14 +19,17 @@ std::int64_t filler_before(double place, std::int64_t given, std::int64_t all, s
 
 }  // namespace
 
+std::int64_t content_size(const Recipe& recipe, const Count& count) {
+  std::int64_t size = size_of(recipe.tail, count);
+  for (const Block& block : recipe.blocks) size += size_of(block.segments, count);
+  return size;
+}
+
 Segments lay_out(Random& random, std::int64_t length, const Recipe& recipe, const Filler& filler, const Count& count,
                  const std::string& kind) {
   std::vector<const Block*> blocks;
-  std::int64_t room = length - size_of(recipe.tail, count);
-  for (const Block& block : recipe.blocks) {
-    room -= size_of(block.segments, count);
-    blocks.push_back(&block);
-  }
+  for (const Block& block : recipe.blocks) blocks.push_back(&block);
+  const std::int64_t room = length - content_size(recipe, count);
   if (room < 0)
     throw DataError(fmt::format("{} does not fit into {} tokens; expected {} or more", kind, length, length - room));
   std::stable_sort(blocks.begin(), blocks.end(),

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -47,9 +47,16 @@ Random stream_of(const RecallSpec& spec, const RecallCell& cell, std::int64_t in
   Random random(spec.seed);
   random.mix(spec.kind);
   random.mix(static_cast<std::uint64_t>(cell.length));
-  random.mix(cell.depth ? static_cast<std::uint64_t>(std::llround(*cell.depth * 1e6)) : ~std::uint64_t{0});
+  random.mix(cell.depth ? static_cast<std::uint64_t>(depth_number(*cell.depth)) : ~std::uint64_t{0});
   random.mix(static_cast<std::uint64_t>(index));
   return random;
+}
+
+std::vector<RecallCell> cells_of(const RecallSpec& spec, std::int64_t length) {
+  if (spec.depths.empty()) return {{length, std::nullopt}};
+  std::vector<RecallCell> cells;
+  for (const double depth : spec.depths) cells.push_back({length, depth});
+  return cells;
 }
 
 // Ids of the segments into item.tokens, and the answers with what led to them.
@@ -84,10 +91,34 @@ struct RecallTask::Impl {
   Haystack haystack;
   Pieces pieces;
 
+  FactsOptions facts_options(const std::optional<double>& depth) const {
+    return {spec.options.facts, spec.options.questions, depth};
+  }
+
+  // Tokens of a document apart from its filler: the least length that it fits into.
+  std::int64_t least_length(const RecallCell& cell, std::int64_t index) {
+    const auto prefix = static_cast<std::int64_t>(pieces.prefix().size());
+    Random random = stream_of(spec, cell, index);
+    const Kind& kind = *find_kind(spec.kind);
+    if (kind.recipe == nullptr)
+      return prefix + content_size(draft_facts(random, facts_options(cell.depth)), pieces.count());
+    // Depth 1: the actions of state_tracking fill what lies behind the depth, and are as few as can be.
+    const Recipe recipe = kind.recipe(random, spec.options, {1.0, cell.length - prefix, pieces.count()});
+    return prefix + content_size(recipe, pieces.count());
+  }
+
+  // Of all items of all cells of that length.
+  std::int64_t least_length(std::int64_t length) {
+    std::int64_t least = 0;
+    for (const RecallCell& cell : cells_of(spec, length))
+      for (std::int64_t index = 0; index < spec.items; ++index) least = std::max(least, least_length(cell, index));
+    return least;
+  }
+
   Segments facts_document(Random& random, std::int64_t room, RecallItem& item) {
-    const FactsOptions options{spec.options.facts, spec.options.questions, item.depth};
     const Filler filler(haystack.lines, pieces.count(), pieces.single_token());
-    FactsDraft draft = draft_facts(random, room, options, filler, pieces.count());
+    FactsDraft draft = draft_facts(random, facts_options(item.depth));
+    fill(random, room, filler, pieces.count(), draft);
     filler.settle(random, draft.filler, draft.room);
     item.chance = chance_of_facts(draft);
     return deal(random, draft);
@@ -118,11 +149,24 @@ const RecallSpec& RecallTask::spec() const { return impl_->spec; }
 
 std::vector<RecallCell> RecallTask::cells() const {
   std::vector<RecallCell> cells;
-  for (const std::int64_t length : spec().lengths) {
-    if (spec().depths.empty()) cells.push_back({length, std::nullopt});
-    for (const double depth : spec().depths) cells.push_back({length, depth});
-  }
+  for (const std::int64_t length : spec().lengths)
+    for (const RecallCell& cell : cells_of(spec(), length)) cells.push_back(cell);
   return cells;
+}
+
+void RecallTask::check_lengths() {
+  for (const std::int64_t length : spec().lengths) {
+    const std::int64_t needed = impl_->least_length(length);
+    if (needed <= length) continue;
+    // Another length has other items: go on to one that holds its own.
+    std::int64_t enough = needed;
+    for (std::int64_t next = impl_->least_length(enough); next > enough; next = impl_->least_length(enough))
+      enough = next;
+    throw DataError(
+        fmt::format("recall '{}': lengths: found {}, expected {} or more: without filler its documents have "
+                    "up to {} tokens",
+                    spec().name, length, enough, needed));
+  }
 }
 
 RecallItem RecallTask::item(const RecallCell& cell, std::int64_t index) {

@@ -62,6 +62,9 @@ class RecallTask {
 
   const RecallSpec& spec() const;
   std::vector<RecallCell> cells() const;  // all depths of the first length, then of the next
+  // Draws what every item needs apart from filler. Throws DataError naming a length that some item does not fit into
+  // and one that all items of that length fit into.
+  void check_lengths();
   // Depends on seed, kind, length, depth and index, on the options, the haystack and the tokenizer, and on nothing
   // else. Throws DataError when the kind's content alone is longer than the cell's length, naming both.
   RecallItem item(const RecallCell& cell, std::int64_t index);

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "datasets/plain_name.h"
 #include "datasets/recall/recall_kinds.h"
+#include "datasets/recall/recall_spec.h"
 
 namespace replayeval::datasets {
 namespace {
@@ -78,11 +80,24 @@ void parse_lists(const nlohmann::json& object, const std::string& place, RecallS
   }
 }
 
+// Documents that are drawn once would count as two.
+void refuse_repeats(const std::vector<std::int64_t>& lengths, const std::vector<double>& depths,
+                    const std::string& place) {
+  const auto same_stream = [](double a, double b) { return recall::depth_number(a) == recall::depth_number(b); };
+  for (auto length = lengths.begin(); length != lengths.end(); ++length)
+    if (std::find(lengths.begin(), length, *length) != length)
+      refuse(place, "lengths", fmt::format("{} again", *length), "each length once");
+  for (auto depth = depths.begin(); depth != depths.end(); ++depth)
+    if (std::any_of(depths.begin(), depth, [&](double before) { return same_stream(before, *depth); }))
+      refuse(place, "depths", fmt::format("{} again, to six decimals", *depth), "each depth once");
+}
+
 void check_lists(const RecallSpec& spec, const std::string& place) {
   if (spec.lengths.empty()) refuse(place, "lengths", "none", "at least one number of tokens");
   for (const std::int64_t length : spec.lengths) check_range(length, 1, longest_recall, place, "lengths");
   for (const double depth : spec.depths)
     if (!(depth >= 0.0 && depth <= 1.0)) refuse(place, "depths", fmt::format("{}", depth), "numbers from 0 to 1");
+  refuse_repeats(spec.lengths, spec.depths, place);
   if (spec.depths.empty() && spec.kind != "facts") refuse(place, "depths", "none", "at least one number from 0 to 1");
 }
 
@@ -107,12 +122,13 @@ RecallSpec parse_recall(const nlohmann::json& object, const std::string& place) 
   const Kind& kind = kind_of(spec.kind, place);
   check_keys(object, kind, place);
   spec.name = object.contains("name") ? text(object["name"], place, "name") : spec.kind;
+  if (!is_plain_name(spec.name)) refuse(place, "name", nlohmann::json(spec.name).dump(), plain_name_rule);
   parse_lists(object, place, spec);
   if (object.contains("items")) spec.items = whole_number(object["items"], place, "items");
   if (object.contains("seed")) {
     const nlohmann::json& seed = object["seed"];
     if (!seed.is_number_integer() || (!seed.is_number_unsigned() && seed.get<std::int64_t>() < 0))
-      refuse(place, "seed", seed.dump(), "a whole number, 0 or more");
+      refuse(place, "seed", seed.dump(), fmt::format("a whole number from 0 to {}", INT64_MAX));
     spec.seed = seed.get<std::uint64_t>();
   }
   for (const KindOption& option : kind.options)

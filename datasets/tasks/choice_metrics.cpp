@@ -13,9 +13,8 @@ bool is_right(const TaskDocument& document, std::size_t choice) {
   return std::find(document.gold.begin(), document.gold.end(), choice) != document.gold.end();
 }
 
-// What the row shows for the right choice: -100, as the harness has it, where none is within range.
+// What the row shows for the right choice.
 OrderedJson shown_gold(const TaskDocument& document) {
-  if (document.gold.empty()) return -100;
   if (document.gold.size() == 1) return document.gold[0];
   return document.gold;
 }
@@ -58,7 +57,7 @@ MetricValue choice_metric(std::string_view name, const TaskDocument& document, s
   }
   if (name == "f1" || name == "mcc") {
     const std::size_t chosen = first_largest(values);
-    const double gold = document.gold.empty() ? -100 : static_cast<double>(document.gold[0]);
+    const auto gold = static_cast<double>(document.gold.at(0));
     return {std::string(name), static_cast<double>(chosen), gold, OrderedJson::array({shown_gold(document), chosen})};
   }
   for (std::size_t i = 0; i < count; ++i) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "datasets/error.h"
+#include "datasets/regular_file.h"
 #include "datasets/tasks/json_member.h"
 #include "datasets/text_source.h"
 
@@ -25,6 +26,7 @@ std::optional<TaskSettings> read_harness_settings(const std::filesystem::path& s
     file = samples.parent_path() / fmt::format("results_{}.json", name->date);
     if (!std::filesystem::exists(file)) return std::nullopt;
   }
+  datasets::require_regular_file(file);
   const std::string place = file.string();
   const OrderedJson document = read_python_json(datasets::read_text_file(file), place);
   const OrderedJson& configs = member(document, "configs", place);

@@ -75,16 +75,41 @@ void read_requests(const std::vector<Argument>& arguments, TaskDocument& documen
   }
 }
 
-// The count beside a log-likelihood that the row states for one of the metrics; else `own`.
-std::int64_t recorded_count(const OrderedJson& row, std::initializer_list<const char*> metrics, std::int64_t own) {
+// The count beside a log-likelihood that the row states for one of the metrics; else `own`, the text's. They differ
+// where a task counts in a text of which it shows the model another form (detokenized, say), by a few.
+std::int64_t recorded_count(const OrderedJson& row, std::initializer_list<const char*> metrics, std::int64_t own,
+                            const std::string& place) {
+  constexpr std::int64_t slack = 16;
   for (const char* metric : metrics) {
     const auto pair = row.find(metric);
-    if (pair != row.end() && pair->is_array() && pair->size() == 2 && (*pair)[1].is_number_integer()) {
-      const auto count = (*pair)[1].get<std::int64_t>();
-      if (count > 0) return count;
-    }
+    if (pair != row.end() && pair->is_array() && pair->size() == 2)
+      return as_integer((*pair)[1], fmt::format("{}: {}[1]", place, metric), std::max<std::int64_t>(1, own / 2 - slack),
+                        2 * own + slack);
   }
   return own;
+}
+
+// Of acc_mutual_info: behind the requests the same continuations without context, with or without the delimiter.
+void check_unconditional(const std::vector<TextPair>& requests, const std::string& delimiter,
+                         const std::string& place) {
+  const std::string at = place + ": arguments";
+  const std::size_t half = requests.size() / 2;
+  const bool halved =
+      half * 2 == requests.size() && std::all_of(requests.begin() + static_cast<std::ptrdiff_t>(half), requests.end(),
+                                                 [](const TextPair& request) { return request.context.empty(); });
+  if (!halved)
+    throw datasets::DataError(
+        fmt::format("{}: found {} requests, the second half not all without context; expected "
+                    "one without for each choice, as acc_mutual_info needs them",
+                    at, requests.size()));
+  const std::vector<TextPair> conditional(requests.begin(), requests.begin() + static_cast<std::ptrdiff_t>(half));
+  if (only_contexts_differ(conditional)) return;  // there the choices are in the contexts
+  for (std::size_t i = 0; i < half; ++i) {
+    const std::string &whole = conditional[i].continuation, &alone = requests[half + i].continuation;
+    if (alone != whole && delimiter + alone != whole)
+      refuse(alone, fmt::format("{}.gen_args_{}.arg_1", at, half + i),
+             "the continuation of gen_args_" + std::to_string(i) + ", for acc_mutual_info");
+  }
 }
 
 std::string optional_text(const OrderedJson& row, const char* key) {
@@ -127,8 +152,9 @@ TaskDocument HarnessSampleReader::read(const OrderedJson& row, std::int64_t line
   if (document.type == RequestType::generate_until) read_generation(row, place, document);
   if (document.type == RequestType::loglikelihood_rolling) {
     const std::string& text = document.requests[0].continuation;
-    document.words = recorded_count(row, {"word_perplexity"}, word_count(text));
-    document.bytes = recorded_count(row, {"byte_perplexity", "bits_per_byte"}, static_cast<std::int64_t>(text.size()));
+    document.words = recorded_count(row, {"word_perplexity"}, word_count(text), place);
+    document.bytes =
+        recorded_count(row, {"byte_perplexity", "bits_per_byte"}, static_cast<std::int64_t>(text.size()), place);
   }
   return document;
 }
@@ -136,11 +162,10 @@ TaskDocument HarnessSampleReader::read(const OrderedJson& row, std::int64_t line
 void HarnessSampleReader::read_multiple_choice(const OrderedJson& row, const std::string& place,
                                                TaskDocument& document) const {
   std::vector<TextPair> conditional = document.requests;
-  const std::size_t half = conditional.size() / 2;
-  const bool halved = names_metric(settings_, "acc_mutual_info") && half * 2 == conditional.size() &&
-                      std::all_of(conditional.begin() + static_cast<std::ptrdiff_t>(half), conditional.end(),
-                                  [](const TextPair& request) { return request.context.empty(); });
-  if (halved) conditional.resize(half);
+  if (names_metric(settings_, "acc_mutual_info")) {
+    check_unconditional(document.requests, settings_.target_delimiter, place);
+    conditional.resize(conditional.size() / 2);
+  }
   document.choices = choice_texts(conditional, settings_, document.doc);
   document.gold = right_choices(row, document, settings_, place);
 }
@@ -156,10 +181,6 @@ void HarnessSampleReader::read_generation(const OrderedJson& row, const std::str
     document.choices = choices;
     const std::vector<std::size_t> gold = right_choices(row, document, settings_, place);
     document.choices.clear();
-    if (gold.empty())
-      throw datasets::DataError(
-          fmt::format("{}: target: found '{}', expected the number of one of the {} choices that doc_to_choice names",
-                      place, document.target, choices.size()));
     document.targets = {choices[gold[0]]};
     return;
   }

@@ -2,14 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include "datasets/one_line.h"
+
 namespace replayeval::tasks {
 namespace {
 
 constexpr std::size_t shown_bytes = 60;
 
 std::string shown(const OrderedJson& value) {
-  if (value.is_object()) return fmt::format("an object of {} members", value.size());
-  if (value.is_array()) return fmt::format("a list of {} elements", value.size());
+  if (value.is_object())
+    return value.empty() ? "an empty object" : fmt::format("an object of {} members", value.size());
+  if (value.is_array()) return value.empty() ? "an empty list" : fmt::format("a list of {} elements", value.size());
+  if (value.is_number_float() && !std::isfinite(value.get<double>())) return write_python_json(value);
   std::string text = value.dump(-1, ' ', true);  // ASCII alone, so that a cut never parts a character
   if (text.size() > shown_bytes) text = text.substr(0, shown_bytes) + "...";
   return text;
@@ -31,7 +37,8 @@ const OrderedJson* find_member(const OrderedJson& object, const std::string& key
 
 const OrderedJson& member(const OrderedJson& object, const std::string& key, const std::string& place) {
   const OrderedJson* found = find_member(object, key, place);
-  if (found == nullptr) throw datasets::DataError(fmt::format("{}: '{}' is missing or null", place, key));
+  if (found == nullptr)
+    throw datasets::DataError(fmt::format("{}: '{}' is missing or null; expected a value", place, key));
   return *found;
 }
 
@@ -42,6 +49,14 @@ const std::string& string_member(const OrderedJson& object, const std::string& k
 const std::string& as_string(const OrderedJson& value, const std::string& place) {
   if (!value.is_string()) refuse(value, place, "a string");
   return value.get_ref<const std::string&>();
+}
+
+const std::string& as_name(const OrderedJson& value, const std::string& place) {
+  constexpr std::size_t longest = 200;
+  const std::string& name = as_string(value, place);
+  if (datasets::one_line(name, longest) != name)
+    refuse(value, place, "a name of at most 200 bytes without control characters");
+  return name;
 }
 
 std::int64_t as_integer(const OrderedJson& value, const std::string& place, std::int64_t low, std::int64_t high) {

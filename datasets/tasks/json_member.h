@@ -17,6 +17,8 @@ const OrderedJson& member(const OrderedJson& object, const std::string& key, con
 const std::string& string_member(const OrderedJson& object, const std::string& key, const std::string& place);
 
 const std::string& as_string(const OrderedJson& value, const std::string& place);
+// A string that a message of one line can hold: up to 200 bytes without control characters.
+const std::string& as_name(const OrderedJson& value, const std::string& place);
 std::int64_t as_integer(const OrderedJson& value, const std::string& place, std::int64_t low, std::int64_t high);
 double as_number(const OrderedJson& value, const std::string& place);
 bool as_boolean(const OrderedJson& value, const std::string& place);

@@ -6,14 +6,20 @@
 #include <cstring>
 
 #include "datasets/error.h"
+#include "datasets/gzip.h"
+#include "datasets/regular_file.h"
 
 namespace replayeval::tasks {
 
 JsonlFile::JsonlFile(const std::filesystem::path& file) : file_(file) {
-  if (std::filesystem::is_directory(file))
-    throw datasets::DataError(file.string() + ": is a folder; expected a file of JSON lines");
+  datasets::require_regular_file(file);
   stream_.open(file, std::ios::binary);
   if (!stream_) throw datasets::DataError(fmt::format("{}: cannot be opened: {}", file.string(), std::strerror(errno)));
+  std::string begin(3, '\0');
+  stream_.read(begin.data(), 3);
+  if (datasets::is_gzip(begin))
+    throw datasets::DataError(file.string() + ": is compressed (gzip); expected JSON lines");
+  rewind();
 }
 
 bool JsonlFile::next(std::string& line) {

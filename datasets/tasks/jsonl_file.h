@@ -11,7 +11,7 @@ namespace replayeval::tasks {
 // Lines end at \n alone: JSON text may hold U+2028, U+0085 and other characters that some readers split at.
 class JsonlFile {
  public:
-  // Throws DataError naming the file if it cannot be opened.
+  // Throws DataError naming the file if it cannot be opened or is none that can be read twice (regular_file.h).
   explicit JsonlFile(const std::filesystem::path& file);
 
   // The next line that is not blank; false at the end. Throws DataError if reading fails.

@@ -14,17 +14,32 @@ namespace replayeval::tasks {
 namespace {
 
 RequestType type_of_members(const OrderedJson& row, const std::string& place) {
-  const auto has = [&](const char* key) { return find_member(row, key, place) != nullptr; };
+  const auto has = [&](const char* key) {
+    const auto found = row.find(key);
+    if (found != row.end() && found->is_null())
+      refuse(*found, fmt::format("{}: {}", place, key), "a value, or no such key");
+    return found != row.end();
+  };
   if (has("choices")) return RequestType::multiple_choice;
   if (has("text")) return RequestType::loglikelihood_rolling;
   return has("until") || has("max_gen_toks") ? RequestType::generate_until : RequestType::loglikelihood;
 }
 
+// Rows of generations need not say how they end.
+void check_type(RequestType by_members, RequestType type, const std::string& place) {
+  if (by_members == type || (type == RequestType::generate_until && by_members == RequestType::loglikelihood)) return;
+  throw datasets::DataError(
+      fmt::format("{}: has the members of a {} row; expected those of {}, as the config or the first row has it", place,
+                  name_of(by_members), name_of(type)));
+}
+
 const OrderedJson& answer_of(const OrderedJson& row, const std::string& place) {
-  const OrderedJson* answer = find_member(row, "answer", place);
-  if (answer == nullptr) answer = find_member(row, "target", place);
-  if (answer == nullptr) throw datasets::DataError(place + ": expected a member 'answer' or 'target'");
-  return *answer;
+  const OrderedJson *answer = find_member(row, "answer", place), *target = find_member(row, "target", place);
+  if (answer == nullptr && target == nullptr)
+    throw datasets::DataError(place + ": expected a member 'answer' or 'target'");
+  if (answer != nullptr && target != nullptr)
+    refuse(*target, place + ": target", "'answer' or 'target': the row has both");
+  return answer != nullptr ? *answer : *target;
 }
 
 // {"gen_args_0": {"arg_0": ..., "arg_1": ...}, ...}, so that rows written from it read like the harness's.
@@ -63,7 +78,9 @@ void add_hashes(TaskDocument& document) {
 TaskDocument PlainTaskReader::read(const OrderedJson& row, std::int64_t number, std::int64_t line,
                                    const std::string& place) {
   if (!row.is_object()) refuse(row, place, "an object");
-  if (!settings_.type) settings_.type = type_of_members(row, place);
+  const RequestType by_members = type_of_members(row, place);
+  if (!settings_.type) settings_.type = by_members;
+  check_type(by_members, *settings_.type, place);
   if (settings_.metrics.empty()) settings_.metrics = default_metrics(*settings_.type);
   TaskDocument document;
   document.id = number;
@@ -95,7 +112,7 @@ TaskDocument PlainTaskReader::read(const OrderedJson& row, std::int64_t number, 
 
 void PlainTaskReader::read_choices(const OrderedJson& row, const std::string& place, TaskDocument& document) const {
   const OrderedJson& choices = member(row, "choices", place);
-  if (!choices.is_array() || choices.empty()) refuse(choices, place + ": choices", "a list of texts");
+  if (!choices.is_array() || choices.empty()) refuse(choices, place + ": choices", "a list of one text or more");
   const std::string& context = string_member(row, "context", place);
   for (std::size_t i = 0; i < choices.size(); ++i)
     document.choices.push_back(as_string(choices[i], fmt::format("{}: choices[{}]", place, i)));

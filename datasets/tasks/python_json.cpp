@@ -5,21 +5,33 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
+#include "datasets/tasks/json_member.h"
 #include "datasets/tasks/python_text.h"
+#include "datasets/utf8.h"
 
 namespace replayeval::tasks {
 namespace {
 
 constexpr std::array<std::string_view, 3> bare_words = {"NaN", "-Infinity", "Infinity"};
-// What a bare word becomes on its way through a parser that knows none: a string that begins with a zero byte.
-constexpr std::string_view stand_in = "\"\\u0000bare:";
-constexpr std::string_view stand_in_value{"\0bare:", 6};
+// What a bare word becomes on its way through a parser that knows none: a string that begins with a zero byte and a
+// number, for the case that a text begins so itself.
+std::string stand_in_value(int number) { return std::string(1, '\0') + fmt::format("bare{}:", number); }
+
+struct StandIns {
+  std::string text;
+  std::int64_t count = 0;
+};
 
 // `text` with stand-ins for the bare words that are not within strings.
-std::string with_stand_ins(std::string_view text) {
-  std::string replaced;
+StandIns with_stand_ins(std::string_view text, int number) {
+  const std::string stand_in = fmt::format("\"\\u0000bare{}:", number);
+  StandIns result;
+  std::string& replaced = result.text;
   replaced.reserve(text.size() + 64);
   bool in_string = false;
   for (std::size_t at = 0; at < text.size();) {
@@ -40,13 +52,16 @@ std::string with_stand_ins(std::string_view text) {
     } else {
       replaced.append(stand_in).append(word).append("\"");
       at += word.size();
+      ++result.count;
     }
   }
-  return replaced;
+  return result;
 }
 
-// Iterative, as the depth of a value is the file's choice.
-void restore_bare_words(OrderedJson& document) {
+// Returns how many. Iterative, as the depth of a value is the file's choice.
+std::int64_t restore_bare_words(OrderedJson& document, int number) {
+  const std::string stand_in = stand_in_value(number);
+  std::int64_t restored = 0;
   std::vector<OrderedJson*> left = {&document};
   while (!left.empty()) {
     OrderedJson& value = *left.back();
@@ -55,11 +70,47 @@ void restore_bare_words(OrderedJson& document) {
       for (OrderedJson& element : value) left.push_back(&element);
     } else if (value.is_string()) {
       const auto& text = value.get_ref<const std::string&>();
-      if (!text.starts_with(stand_in_value)) continue;
-      const std::string word = text.substr(stand_in_value.size());
+      if (!text.starts_with(stand_in)) continue;
+      ++restored;
+      const std::string word = text.substr(stand_in.size());
       const double infinity = std::numeric_limits<double>::infinity();
       value = word == "NaN" ? std::numeric_limits<double>::quiet_NaN() : word == "Infinity" ? infinity : -infinity;
     }
+  }
+  return restored;
+}
+
+// Refuses an object that has a key twice, of which a reader would pass over one.
+class DistinctKeys {
+ public:
+  explicit DistinctKeys(const std::string& place) : place_(place) {}
+
+  bool operator()(int /*depth*/, OrderedJson::parse_event_t event, OrderedJson& value) {
+    using Event = OrderedJson::parse_event_t;
+    if (event == Event::object_start) open_->emplace_back();
+    if (event == Event::object_end) open_->pop_back();
+    if (event == Event::key && !open_->back().insert(value.get<std::string>()).second)
+      refuse(value, place_, "each key of an object once: this one stands there twice");
+    return true;
+  }
+
+ private:
+  std::string place_;
+  // Of the objects around the place that is read. Shared, as the parser copies its callback.
+  std::shared_ptr<std::vector<std::unordered_set<std::string>>> open_ =
+      std::make_shared<std::vector<std::unordered_set<std::string>>>();
+};
+
+OrderedJson parse(std::string_view text, const std::string& place) {
+  return OrderedJson::parse(text, DistinctKeys(place));
+}
+
+// Text that begins like a stand-in is told from one by the number of them.
+OrderedJson parse_with_bare_words(std::string_view text, const std::string& place) {
+  for (int number = 0;; ++number) {
+    const StandIns replaced = with_stand_ins(text, number);
+    OrderedJson document = parse(replaced.text, place);
+    if (restore_bare_words(document, number) == replaced.count) return document;
   }
 }
 
@@ -178,15 +229,21 @@ OrderedJson read_python_json(std::string_view text, const std::string& place) {
   check_depth(text, place);
   try {
     const bool bare = text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos;
-    if (!bare) return OrderedJson::parse(text);
-    OrderedJson document = OrderedJson::parse(with_stand_ins(text));
-    restore_bare_words(document);
-    return document;
+    return bare ? parse_with_bare_words(text, place) : parse(text, place);
   } catch (const nlohmann::json::parse_error& error) {
     throw datasets::DataError(fmt::format("{}: byte {}: not JSON; expected one value in UTF-8", place, error.byte));
   } catch (const nlohmann::json::exception&) {
     throw datasets::DataError(fmt::format("{}: a number out of range; expected what a double can hold", place));
   }
+}
+
+OrderedJson read_json_row(std::string_view line, const std::string& place) {
+  if (const auto fault = datasets::find_utf8_fault(line))
+    throw datasets::DataError(
+        fmt::format("{}: byte {}: found {}, expected UTF-8", place, fault->offset + 1, fault->found));
+  OrderedJson row = read_python_json(line, place);
+  if (!row.is_object()) refuse(row, place, "an object");
+  return row;
 }
 
 std::string write_python_json(const OrderedJson& value, int indent) {

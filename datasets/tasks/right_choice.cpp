@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 #include "datasets/tasks/first_largest.h"
@@ -76,26 +78,45 @@ std::vector<std::size_t> gold_of_text(const TaskDocument& document) {
   return gold;
 }
 
-std::optional<double> log_likelihood_in(const OrderedJson& response) {
-  if (!response.is_array() || response.empty() || !response[0].is_string()) return std::nullopt;
-  const auto& text = response[0].get_ref<const std::string&>();
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+// Of [LOG-LIKELIHOOD, GREEDY], the first as a number or its text.
+double log_likelihood_in(const OrderedJson& response, const std::string& place) {
+  if (!response.is_array() || response.empty()) refuse(response, place, "[LOG-LIKELIHOOD, GREEDY]");
+  double value = std::numeric_limits<double>::quiet_NaN();
+  if (response[0].is_number()) value = response[0].get<double>();
+  if (response[0].is_string()) {
+    const auto& text = response[0].get_ref<const std::string&>();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) value = std::numeric_limits<double>::quiet_NaN();
+  }
+  if (!std::isfinite(value)) refuse(response[0], place + "[0]", "a log-likelihood, a finite number");
+  return value;
 }
 
-std::vector<std::size_t> gold_of_record(const OrderedJson& row, std::size_t count) {
-  const auto acc = row.find("acc"), responses = row.find("filtered_resps");
-  if (acc == row.end() || !acc->is_number() || responses == row.end() || responses->size() < count) return {};
+// By what the row says that the model chose, and whether it was right. Nothing where the row says neither, or not
+// enough: of three or more a wrong choice leaves several.
+std::vector<std::size_t> gold_of_record(const OrderedJson& row, std::size_t count, const std::string& place) {
+  const OrderedJson *acc = find_member(row, "acc", place), *responses = find_member(row, "filtered_resps", place);
+  if (acc == nullptr || responses == nullptr) return {};
+  const double right = as_number(*acc, place + ": acc");
+  if (right != 0 && right != 1) refuse(*acc, place + ": acc", "0 or 1");
+  const std::string at = place + ": filtered_resps";
+  if (!responses->is_array() || responses->size() < count)
+    refuse(*responses, at, fmt::format("a list of [LOG-LIKELIHOOD, GREEDY], {} or more", count));
   std::vector<double> values;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto value = log_likelihood_in((*responses)[i]);
-    if (!value) return {};
-    values.push_back(*value);
-  }
+  for (std::size_t i = 0; i < count; ++i)
+    values.push_back(log_likelihood_in((*responses)[i], fmt::format("{}[{}]", at, i)));
   const std::size_t chosen = first_largest(values);
-  if (acc->get<double>() == 1) return {chosen};
+  if (right == 1) return {chosen};
   return count == 2 ? std::vector<std::size_t>{1 - chosen} : std::vector<std::size_t>{};
+}
+
+// The choices that `value` names; throws if it names none.
+std::vector<std::size_t> gold_in(const OrderedJson& value, std::int64_t base, const TaskDocument& document,
+                                 const std::string& place) {
+  std::vector<std::size_t> gold = gold_of_value(value, base, document);
+  if (gold.empty())
+    refuse(value, place, fmt::format("one of the {} choices, or its number from {}", document.choices.size(), base));
+  return gold;
 }
 
 bool fits(const std::vector<std::string>& choices, const std::vector<TextPair>& requests) {
@@ -176,21 +197,28 @@ std::vector<std::string> choice_texts(const std::vector<TextPair>& requests, con
 std::vector<std::size_t> right_choices(const OrderedJson& row, const TaskDocument& document,
                                        const TaskSettings& settings, const std::string& place) {
   if (!settings.gold_key.empty())
-    return gold_of_value(member(document.doc, settings.gold_key, place + ": doc"), settings.gold_base, document);
+    return gold_in(member(document.doc, settings.gold_key, place + ": doc"), settings.gold_base, document,
+                   place + ": doc." + settings.gold_key);
   std::vector<TextPair> conditional;
   if (document.type == RequestType::multiple_choice)
     conditional.assign(document.requests.begin(),
                        document.requests.begin() + static_cast<std::ptrdiff_t>(document.choices.size()));
   if (!conditional.empty() && only_contexts_differ(conditional)) {
-    std::vector<std::size_t> gold = gold_of_record(row, document.choices.size());
+    std::vector<std::size_t> gold = gold_of_record(row, document.choices.size(), place);
     if (gold.empty())
       throw datasets::DataError(place +
                                 ": which of its contexts is right stands nowhere in the row; expected gold_key: MEMBER "
                                 "(of doc) in the task's config");
     return gold;
   }
-  if (const OrderedJson* value = target_member(settings, document.doc)) return gold_of_value(*value, 0, document);
-  return gold_of_text(document);
+  if (const OrderedJson* value = target_member(settings, document.doc))
+    return gold_in(*value, 0, document, place + ": doc." + settings.doc_to_target.get<std::string>());
+  const OrderedJson& target = member(row, "target", place);
+  std::vector<std::size_t> gold = gold_of_text(document);
+  if (gold.empty())
+    refuse(target, place + ": target",
+           fmt::format("one of the {} choices, or its number from 0", document.choices.size()));
+  return gold;
 }
 
 }  // namespace replayeval::tasks

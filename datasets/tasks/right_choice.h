@@ -23,7 +23,7 @@ bool only_contexts_differ(const std::vector<TextPair>& requests);
 
 // Right choices within range. The target is a number, a choice's text or a list of numbers. Where only the contexts
 // differ the row does not name it: `settings.gold_key` does, or the row's own acc and responses, if they decide.
-// Throws DataError if nothing does.
+// Throws DataError, `place` first, if nothing does, or what does names no choice: at least one is right.
 std::vector<std::size_t> right_choices(const OrderedJson& row, const TaskDocument& document,
                                        const TaskSettings& settings, const std::string& place);
 

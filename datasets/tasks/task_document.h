@@ -40,14 +40,13 @@ struct TaskDocument {
   std::int64_t line = 0;  // of its file, from 1
   RequestType type = RequestType::loglikelihood;
 
-  // loglikelihood: one. multiple_choice: one a choice, then, where acc_mutual_info is asked for, again one a choice
-  // with an empty context. loglikelihood_rolling: one, its continuation the whole text. generate_until: one, its
+  // loglikelihood: one. multiple_choice: one a choice, then, if and only if acc_mutual_info is asked for, again one a
+  // choice with an empty context. loglikelihood_rolling: one, its continuation the whole text. generate_until: one, its
   // context the prompt.
   std::vector<TextPair> requests;
 
   std::vector<std::string> choices;  // multiple_choice: the texts whose lengths acc_norm divides by
-  std::vector<std::size_t> gold;     // multiple_choice: right ones, below choices.size(); empty: none is within range
-  bool has_unconditional() const { return !choices.empty() && requests.size() == 2 * choices.size(); }
+  std::vector<std::size_t> gold;     // multiple_choice: right ones, below choices.size(), at least one
 
   std::vector<std::string> targets;  // generate_until: accepted answers
   bool several_targets = false;      // a list of them, even if of one

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "datasets/one_line.h"
 #include "datasets/tasks/python_text.h"
 
 namespace replayeval::tasks {
@@ -129,10 +130,14 @@ EncodedDocument TaskEncoder::encode(const TaskDocument& document, const std::str
       const Ids tokens = encode_text(document.requests[0].continuation, prefix_text_);
       encoded.scoring = rolling_windows(tokens, prefix_, options_.max_length);
     } else {
-      for (const TextPair& pair : document.requests) {
-        ScoringRequest request = encode_pair(pair);
+      for (std::size_t i = 0; i < document.requests.size(); ++i) {
+        ScoringRequest request = encode_pair(document.requests[i]);
         if (request.continuation.empty())
-          throw DataError(place + ": a continuation without tokens; expected one or more to score");
+          throw DataError(fmt::format(
+              "{}: request {}: no token is left for the continuation '{}'{}; expected one or "
+              "more to score",
+              place, i, datasets::one_line(document.requests[i].continuation),
+              document.requests[i].continuation.empty() ? "" : ", which joins the last one of the context"));
         fit(request);
         encoded.scoring.push_back(std::move(request));
       }

@@ -6,10 +6,13 @@
 #include <array>
 #include <utility>
 
+#include "datasets/one_line.h"
 #include "datasets/tasks/choice_metrics.h"
 
 namespace replayeval::tasks {
 namespace {
+
+using datasets::one_line;
 
 // In the order in which the harness's rows have them.
 constexpr std::array<MetricDefinition, 16> definitions = {{
@@ -40,6 +43,33 @@ MetricValue of_text(std::string_view name, const TaskDocument& document, const R
   const std::int64_t count = name == "word_perplexity" ? document.words : document.bytes;
   return {std::string(name), score.log_likelihood, static_cast<double>(count),
           OrderedJson::array({score.log_likelihood, count})};
+}
+
+// Whether values are aggregated here as a task's metric_list names it.
+bool aggregates_so(const MetricDefinition& definition, std::string_view name) {
+  if (name.empty() || (name == "brier_score" && definition.name == name)) return true;
+  switch (definition.aggregation) {
+    case Aggregation::mean:
+      return name == "mean" || name == "nanmean";  // no value is NaN
+    case Aggregation::perplexity:
+      return name == "perplexity";
+    case Aggregation::weighted_perplexity:
+      return name == "weighted_perplexity";
+    case Aggregation::bits_per_byte:
+      return name == "bits_per_byte";
+    case Aggregation::f1:
+      return name == "f1";
+    case Aggregation::mcc:
+      return name == "mcc" || name == "matthews_corrcoef";
+  }
+  return false;
+}
+
+std::vector<std::string_view> metric_names(RequestType type) {
+  std::vector<std::string_view> names;
+  for (const MetricDefinition& definition : definitions)
+    if (definition.type == type) names.push_back(definition.name);
+  return names;
 }
 
 double worth(std::string_view name, const std::optional<ExactMatch>& exact_match, const std::string& text,
@@ -90,10 +120,18 @@ TaskScorer::TaskScorer(const TaskSettings& settings, const std::string& place)
       unknown_.push_back(spec.name);
       continue;
     }
+    if (!aggregates_so(*definition, spec.aggregation)) {
+      unknown_.push_back(fmt::format("{} aggregated by {}", spec.name, one_line(spec.aggregation)));
+      continue;
+    }
     metrics_.push_back({definition, std::nullopt});
     if (type_ == RequestType::generate_until && spec.name == "exact_match")
       metrics_.back().exact_match.emplace(spec.options, place + ": exact_match");
   }
+  if (metrics_.empty())
+    throw datasets::DataError(fmt::format(
+        "{}: metrics: found none that is known for {}{}; expected one or more of {}", place, name_of(type_),
+        unknown_.empty() ? "" : fmt::format(" ({})", fmt::join(unknown_, ", ")), fmt::join(metric_names(type_), ", ")));
   if (type_ != RequestType::generate_until)
     std::sort(metrics_.begin(), metrics_.end(),
               [](const Metric& left, const Metric& right) { return left.definition < right.definition; });
@@ -127,11 +165,6 @@ std::vector<FilterScores> TaskScorer::score(const TaskDocument& document, const 
           scores.metrics.push_back(of_texts(metric, document, scores.texts));
           break;
         case RequestType::multiple_choice:
-          if (name == "acc_mutual_info" && !document.has_unconditional())
-            throw datasets::DataError(
-                fmt::format("document {}: has no requests without context; expected one a choice "
-                            "for acc_mutual_info",
-                            document.id));
           scores.metrics.push_back(choice_metric(name, document, response.scores));
           break;
         case RequestType::loglikelihood:

@@ -65,7 +65,7 @@ struct FilterScores {
 class TaskScorer {
  public:
   // Throws DataError, `place` first, on filters or options that are not supported. Metrics that are unknown are left
-  // out and named by unknown_metrics().
+  // out and named by unknown_metrics(); it throws, too, where none is left.
   TaskScorer(const TaskSettings& settings, const std::string& place);
 
   // One entry a filter. `response` fits the document.

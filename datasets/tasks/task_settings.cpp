@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "datasets/sha256.h"
 #include "datasets/tasks/json_member.h"
 
 namespace replayeval::tasks {
@@ -26,13 +27,22 @@ OrderedJson without(const OrderedJson& object, std::initializer_list<const char*
 
 FilterSpec parse_filter(const OrderedJson& value, const std::string& place) {
   FilterSpec filter;
-  filter.name = string_member(value, "name", place);
+  filter.name = as_name(member(value, "name", place), place + ".name");
   const OrderedJson& steps = list_of(member(value, "filter", place), place + ".filter", "a list of {function: NAME}");
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const std::string at = fmt::format("{}.filter[{}]", place, i);
     filter.steps.push_back({string_member(steps[i], "function", at), without(steps[i], {"function"})});
   }
   return filter;
+}
+
+MetricSpec parse_metric(const OrderedJson& value, const std::string& place) {
+  if (value.is_string()) return {as_name(value, place), OrderedJson::object()};
+  MetricSpec metric{as_name(member(value, "metric", place), place + ".metric"),
+                    without(value, {"metric", "aggregation", "higher_is_better", "hf_evaluate"})};
+  if (const OrderedJson* aggregation = find_member(value, "aggregation", place))
+    metric.aggregation = as_string(*aggregation, place + ".aggregation");
+  return metric;
 }
 
 }  // namespace
@@ -62,13 +72,11 @@ std::vector<MetricSpec> parse_metrics(const OrderedJson& list, const std::string
   list_of(list, place, "a list of metrics");
   std::vector<MetricSpec> metrics;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    const std::string at = fmt::format("{}[{}]", place, i);
-    if (list[i].is_string()) {
-      metrics.push_back({list[i].get<std::string>(), OrderedJson::object()});
-      continue;
-    }
-    metrics.push_back({string_member(list[i], "metric", at),
-                       without(list[i], {"metric", "aggregation", "higher_is_better", "hf_evaluate"})});
+    metrics.push_back(parse_metric(list[i], fmt::format("{}[{}]", place, i)));
+    for (std::size_t before = 0; before < i; ++before)
+      if (metrics[before].name == metrics[i].name)
+        throw datasets::DataError(
+            fmt::format("{}[{}]: a second metric '{}'; expected one of each name", place, i, metrics[i].name));
   }
   return metrics;
 }
@@ -116,6 +124,28 @@ TaskSettings settings_of_config(const OrderedJson& config, const std::string& pl
   if (const OrderedJson* target = find_member(config, "doc_to_target", place)) settings.doc_to_target = *target;
   settings.own_code = find_member(config, "process_results", place) != nullptr;
   return settings;
+}
+
+std::string fingerprint(const TaskSettings& settings) {
+  OrderedJson metrics = OrderedJson::array(), filters = OrderedJson::array();
+  for (const MetricSpec& metric : settings.metrics)
+    metrics.push_back({metric.name, metric.options, metric.aggregation});
+  for (const FilterSpec& filter : settings.filters) {
+    OrderedJson steps = OrderedJson::array();
+    for (const FilterStep& step : filter.steps) steps.push_back({step.function, step.options});
+    filters.push_back({filter.name, std::move(steps)});
+  }
+  const OrderedJson all = {settings.type ? name_of(*settings.type) : "",
+                           metrics,
+                           filters,
+                           settings.repeats,
+                           settings.target_delimiter,
+                           settings.fewshot_delimiter,
+                           settings.doc_to_choice,
+                           settings.doc_to_target,
+                           settings.gold_key,
+                           settings.gold_base};
+  return datasets::sha256_hex(all.dump());
 }
 
 }  // namespace replayeval::tasks

@@ -24,7 +24,8 @@ struct FilterSpec {
 
 struct MetricSpec {
   std::string name;
-  OrderedJson options;  // an object: what exact_match ignores
+  OrderedJson options;           // an object: what exact_match ignores
+  std::string aggregation = {};  // as the harness names it; "": not said
 };
 
 struct TaskSettings {
@@ -43,7 +44,10 @@ struct TaskSettings {
 // Of the entry configs[task] of a results file, at `place`. Throws DataError naming the key and what was expected.
 TaskSettings settings_of_config(const OrderedJson& config, const std::string& place);
 
-// [{name, filter: [{function, ...}]}] and [{metric, ...} | "name"].
+// SHA-256 (hex) of all that answers are judged by: two tasks of the same file and fingerprint have the same numbers.
+std::string fingerprint(const TaskSettings& settings);
+
+// [{name, filter: [{function, ...}]}] and [{metric, ...} | "name"], each name once.
 std::vector<FilterSpec> parse_filters(const OrderedJson& list, const std::string& place);
 std::vector<MetricSpec> parse_metrics(const OrderedJson& list, const std::string& place);
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 
@@ -13,7 +13,6 @@
 #include "datasets/tasks/json_member.h"
 #include "datasets/tasks/jsonl_file.h"
 #include "datasets/tasks/plain_task.h"
-#include "datasets/utf8.h"
 
 namespace replayeval::tasks {
 namespace {
@@ -22,17 +21,9 @@ using datasets::DataError;
 
 constexpr std::string_view default_filter = "none";
 
-OrderedJson parsed(const std::string& line, const std::string& place) {
-  if (const auto fault = datasets::find_utf8_fault(line))
-    throw DataError(fmt::format("{}: byte {}: found {}, expected UTF-8", place, fault->offset, fault->found));
-  OrderedJson row = read_python_json(line, place);
-  if (!row.is_object()) refuse(row, place, "an object");
-  return row;
-}
-
 std::string filter_of(const OrderedJson& row, const std::string& place) {
   const OrderedJson* filter = find_member(row, "filter", place);
-  return filter == nullptr ? std::string(default_filter) : as_string(*filter, place + ": filter");
+  return filter == nullptr ? std::string(default_filter) : as_name(*filter, place + ": filter");
 }
 
 TaskSettings settings_for(const TaskSourceSpec& spec, const std::filesystem::path& file,
@@ -58,27 +49,59 @@ TaskSettings settings_for(const TaskSourceSpec& spec, const std::filesystem::pat
 class FilterRows {
  public:
   // Whether the row is of the first filter.
-  bool add(const std::string& filter, std::int64_t document, std::int64_t line, const std::string& place) {
-    if (names_.empty() || lines_.find(filter) == lines_.end()) names_.push_back(filter);
-    const auto [before, added] = lines_[filter].emplace(document, line);
+  bool add(const std::string& filter, std::int64_t document, const OrderedJson& row, std::int64_t line,
+           const std::string& place) {
+    if (names_.empty() || rows_.find(filter) == rows_.end()) names_.push_back(filter);
+    const auto [before, added] =
+        rows_[filter].emplace(document, Row{line, std::hash<std::string>()(row.at("arguments").dump())});
     if (!added)
       throw DataError(fmt::format("{}: doc_id: found {} again (line {} has it), expected each document once a filter",
-                                  place, document, before->second));
+                                  place, document, before->second.line));
     return filter == names_.front();
   }
   void check(const std::string& file) const {
-    const std::size_t expected = lines_.at(names_.front()).size();
-    for (const std::string& name : names_)
-      if (lines_.at(name).size() != expected)
+    const Rows& first = rows_.at(names_.front());
+    for (const std::string& name : names_) {
+      if (rows_.at(name).size() != first.size())
         throw DataError(fmt::format("{}: found {} documents under the filter '{}', expected {} as under '{}'", file,
-                                    lines_.at(name).size(), name, expected, names_.front()));
+                                    rows_.at(name).size(), name, first.size(), names_.front()));
+      for (const auto& [document, row] : rows_.at(name)) check(document, row, first, file);
+    }
   }
   const std::vector<std::string>& names() const { return names_; }
 
  private:
+  struct Row {
+    std::int64_t line = 0;
+    std::size_t arguments = 0;  // a hash of what the model was asked
+  };
+  using Rows = std::map<std::int64_t, Row>;  // by document
+
+  // Filters see the same answers.
+  void check(std::int64_t document, const Row& row, const Rows& first, const std::string& file) const {
+    const auto same = first.find(document);
+    if (same == first.end())
+      throw DataError(fmt::format("{}: line {}: doc_id: found {}, expected a document of the filter '{}'", file,
+                                  row.line, document, names_.front()));
+    if (same->second.arguments != row.arguments)
+      throw DataError(fmt::format("{}: line {}: arguments: found others than in line {}, expected those of document {}",
+                                  file, row.line, same->second.line, document));
+  }
+
   std::vector<std::string> names_;
-  std::map<std::string, std::unordered_map<std::int64_t, std::int64_t>> lines_;
+  std::map<std::string, Rows> rows_;
 };
+
+// Keys that say nothing about such rows would be taken for ones that do.
+void refuse_idle_keys(const TaskSourceSpec& spec, const TaskSettings& settings, bool harness, const std::string& file) {
+  const auto refuse_key = [&](const char* key, const char* where) {
+    throw DataError(fmt::format("{}: {}: means nothing for {}; expected no such key", file, key, where));
+  };
+  if (!harness && !spec.gold_key.empty()) refuse_key("gold_key", "plain rows, which name the answer");
+  if (!harness && !spec.results.empty()) refuse_key("results", "plain rows, which are no samples of the harness's");
+  if (spec.repeats != 0 && settings.type != RequestType::generate_until)
+    refuse_key("repeats", "tasks that generate nothing");
+}
 
 // Filters that responses go through: those that the rows name must be described.
 void check_filters(const TaskSettings& settings, const std::vector<std::string>& named, const std::string& file) {
@@ -116,7 +139,7 @@ struct TaskSource::Cursor {
   std::optional<TaskDocument> next(const TaskSettings& initial, OnRow on_row) {
     while (file.next(line)) {
       const std::string place = file.place();
-      const OrderedJson row = parsed(line, place);
+      const OrderedJson row = read_json_row(line, place);
       if (std::holds_alternative<std::monostate>(reader)) {
         if (is_harness_sample(row))
           reader.emplace<HarnessSampleReader>(initial);
@@ -171,7 +194,7 @@ TaskSource TaskSource::open(const TaskSourceSpec& spec, const std::filesystem::p
   FilterRows rows;
   const auto on_row = [&](const OrderedJson& row, std::int64_t line, const std::string& place) {
     const auto id = as_integer(member(row, "doc_id", place), place + ": doc_id", 0, std::int64_t{1} << 53);
-    return rows.add(filter_of(row, place), id, line, place);
+    return rows.add(filter_of(row, place), id, row, line, place);
   };
   while (const auto document = cursor.next(contents->initial, on_row)) {
     if (spec.max_documents != 0 && contents->documents == spec.max_documents) continue;  // the rest is checked, too
@@ -181,6 +204,7 @@ TaskSource TaskSource::open(const TaskSourceSpec& spec, const std::filesystem::p
   if (contents->documents == 0) throw DataError(file + ": holds no document; expected one JSON object a line");
   contents->settings = cursor.settings();
   contents->harness = !rows.names().empty();
+  refuse_idle_keys(spec, contents->settings, contents->harness, file);
   if (contents->harness) {
     rows.check(file);
     check_filters(contents->settings, rows.names(), file);
@@ -209,6 +233,7 @@ nlohmann::json TaskSource::describe() const {
           {"documents", document_count()},
           {"requests", request_count()},
           {"sha256", sha256()},
+          {"settings_sha256", fingerprint(settings())},
           {"metrics", metrics},
           {"filters", filters}};
 }

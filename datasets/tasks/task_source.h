@@ -43,8 +43,9 @@ nlohmann::json to_json(const TaskSourceSpec& spec);
 class TaskSource {
  public:
   // Reads the whole file once. Throws DataError, naming file, line, key and what was expected: no such file, no
-  // document, a row that is not as it should be, a document twice under one filter, filters that do not hold equally
-  // many documents, rows of both forms, a hash other than the pinned one.
+  // document, a row that is not as it should be, a document twice under one filter, filters that do not hold the
+  // same documents with the same arguments, rows of both forms, a hash other than the pinned one, keys of `spec` that
+  // say nothing about such rows.
   static TaskSource open(const TaskSourceSpec& spec, const std::filesystem::path& root);
 
   const TaskSourceSpec& spec() const;
@@ -55,7 +56,8 @@ class TaskSource {
   std::int64_t document_count() const;  // after max_documents
   std::int64_t request_count() const;   // in them
   const std::string& sha256() const;    // of the file, as `sha256sum FILE` prints it
-  nlohmann::json describe() const;      // {name, path, form, type, documents, requests, sha256, filters, metrics}
+  // {name, path, form, type, documents, requests, sha256, settings_sha256, filters, metrics}
+  nlohmann::json describe() const;
 
   // The rows of the file's first filter, in its order: each document once.
   std::optional<TaskDocument> next();

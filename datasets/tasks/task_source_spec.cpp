@@ -4,6 +4,8 @@
 #include <array>
 
 #include "datasets/json_node.h"
+#include "datasets/plain_name.h"
+#include "datasets/tasks/json_member.h"
 #include "datasets/tasks/task_source.h"
 
 namespace replayeval::tasks {
@@ -34,7 +36,10 @@ TaskSourceSpec parse_task_source(const nlohmann::json& object, const std::string
       throw datasets::DataError(
           fmt::format("{}: '{}' is no key of a task; expected one of {}", place, item.key(), fmt::join(keys, ", ")));
   spec.path = node.at("path").string();
-  spec.name = node.string_or("name", "");
+  if (const auto name = node.find("name")) {
+    spec.name = name->string();
+    if (!datasets::is_plain_name(spec.name)) name->refuse(datasets::plain_name_rule);
+  }
   spec.results = node.string_or("results", "");
   spec.gold_key = node.string_or("gold_key", "");
   spec.sha256 = node.string_or("sha256", "");
@@ -42,10 +47,16 @@ TaskSourceSpec parse_task_source(const nlohmann::json& object, const std::string
     spec.type = request_type_of(type->string());
     if (!spec.type) type->refuse(request_type_names);
   }
-  if (const auto metrics = node.find("metrics")) parse_metrics(spec.metrics = ordered(*metrics), metrics->place());
+  if (const auto metrics = node.find("metrics"))
+    if (parse_metrics(spec.metrics = ordered(*metrics), metrics->place()).empty())
+      refuse(spec.metrics, metrics->place(), "at least one metric, or no such key");
   if (const auto filters = node.find("filters")) parse_filters(spec.filters = ordered(*filters), filters->place());
   if (const auto delimiter = node.find("target_delimiter")) spec.target_delimiter = delimiter->string();
-  if (const auto base = node.find("gold_base")) spec.gold_base = base->integer(0, 1);
+  if (const auto base = node.find("gold_base")) {
+    spec.gold_base = base->integer(0, 1);
+    if (spec.gold_key.empty())
+      throw datasets::DataError(base->place() + ": means nothing without gold_key; expected both");
+  }
   if (const auto repeats = node.find("repeats")) spec.repeats = repeats->integer(1, 1'000'000);
   if (const auto limit = node.find("max_documents")) spec.max_documents = limit->integer(1, unlimited);
   return spec;

@@ -41,6 +41,19 @@ void say_if_of_another_revision(const RunOutcome& outcome) {
              outcome.folder.string(), computed_by, build_git_revision);
 }
 
+// Samples are part of a task's results, and only computing it again brings them back.
+void say_what_is_gone(const RunOutcome& outcome) {
+  for (const reports::Workload& workload : outcome.results.workloads) {
+    if (workload.kind != "task") continue;
+    for (const auto& [arm, measured] : workload.arms)
+      if (const auto file = outcome.folder / "samples" / fmt::format("{}.{}.jsonl", workload.name, arm);
+          !std::filesystem::exists(file))
+        fmt::print(stderr,
+                   "replayeval: warning: {}: is gone; to compute it again, use --overwrite or remove the folder\n",
+                   file.string());
+  }
+}
+
 void run_command(const Options& options) {
   install_interrupt_handler();
   const RunOutcome outcome = run(request_of(options));
@@ -55,6 +68,7 @@ void run_command(const Options& options) {
                (outcome.folder / "report.md").string(), (outcome.folder / "results.json").string());
   }
   say_if_of_another_revision(outcome);
+  say_what_is_gone(outcome);
 }
 
 }  // namespace
@@ -67,7 +81,8 @@ void add_run_command(CLI::App& app) {
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command->add_option("--output", options->output, "Result folder (default: results/NAME)")
       ->check([](const std::string& folder) { return folder.empty() ? "empty; expected a folder" : ""; }, "", "");
-  command->add_option("--only", options->only, "Run this workload alone; the others can follow later");
+  command->add_option("--only", options->only, "Run this workload alone; the others can follow later")
+      ->check([](const std::string& name) { return name.empty() ? "empty; expected a workload's name" : ""; }, "", "");
   command->add_flag("--overwrite", options->overwrite, "Discard what another run left in the result folder");
   command->add_flag("--json", options->json, "Print results.json on stdout instead of the table");
   command->add_flag("--quiet", options->quiet, "No progress on stderr");

@@ -1,4 +1,4 @@
-// Ctrl-C as a request: work stops at the next shard boundary and leaves a result folder that can be resumed.
+// Ctrl-C as a request: work stops at the next place that asks and leaves a result folder that can be resumed.
 #pragma once
 
 #include <stdexcept>
@@ -12,5 +12,6 @@ class Interrupted : public std::runtime_error {
 
 void install_interrupt_handler();  // SIGINT and SIGTERM; a second signal ends the program at once
 bool interrupt_requested();
+void stop_if_asked();  // throws Interrupted where one was requested
 
 }  // namespace replayeval

@@ -58,7 +58,7 @@ Shard run_shards(const RunContext& context, const WorkloadConfig& workload, data
       progress.skip(static_cast<std::int64_t>(shard->tokens.size()));
     } else {
       progress.start();
-      if (interrupt_requested()) throw Interrupted("stopped; the same command goes on from here");
+      stop_if_asked();
       shard = pass.run(*windows);
       save_shard(folder, index, *shard);
       progress.add(static_cast<std::int64_t>(shard->tokens.size()));
@@ -109,7 +109,7 @@ void probe(const RunContext& context, const WorkloadConfig& workload, const std:
   Progress progress(workload.name + ", state error", static_cast<std::int64_t>(windows.size()), context.quiet);
   progress.start();
   for (const datasets::Window& window : windows) {
-    if (interrupt_requested()) throw Interrupted("stopped; the same command goes on from here");
+    stop_if_asked();
     std::vector<std::int64_t> ids(window.tokens.begin(), window.tokens.end() - 1);
     states.add(at::from_blob(ids.data(), {1, static_cast<std::int64_t>(ids.size())}, at::kLong));
     progress.add(1);

@@ -5,13 +5,17 @@
 #include <algorithm>
 #include <vector>
 
+#include "eval/comparator/interrupt.h"
+
 namespace replayeval {
 namespace {
 
 void decode(const Model& model, const at::Tensor& ids, std::int64_t block, DecodeCache& prompts) {
   prompts.reset();
-  for (std::int64_t begin = 0; begin < ids.size(1); begin += block)
+  for (std::int64_t begin = 0; begin < ids.size(1); begin += block) {
+    stop_if_asked();
     model.forward(ids.narrow(1, begin, std::min(block, ids.size(1) - begin)), prompts, Mode::teacher_forced);
+  }
 }
 
 }  // namespace

@@ -36,8 +36,9 @@ json identity_of(const RunConfig& config, const Checkpoint& checkpoint,
   const Architecture architecture = describe_architecture(checkpoint);
   for (const WorkloadConfig& workload : config.workloads) {
     if (workload.kind == "recall") {
-      for (const datasets::RecallTask& task : open_recall(workload, tokenizer))
-        data[workload.name].push_back(task.describe());
+      std::vector<datasets::RecallTask> tasks = open_recall(workload, tokenizer);
+      check_recall(workload, tasks);
+      for (const datasets::RecallTask& task : tasks) data[workload.name].push_back(task.describe());
       continue;
     }
     if (workload.kind == "task") {
@@ -142,7 +143,7 @@ void describe_run(const RunContext& context, const Checkpoint& checkpoint, repor
 }
 
 reports::Workload run_workload(const RunContext& context, const WorkloadConfig& workload, const ResultFolder& folder) {
-  if (workload.kind == "recall") return run_recall(context, workload);
+  if (workload.kind == "recall") return run_recall(context, workload, folder.shard_folder(workload.name));
   if (workload.kind == "task")
     return run_task(context, workload, {folder.shard_folder(workload.name), folder.samples_folder()});
   if (workload.kind == "generation")

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "datasets/one_line.h"
 #include "eval/comparator/generation/generation_config.h"
 #include "eval/comparator/tasks/task_config.h"
 #include "eval/comparator/token_files.h"
@@ -20,6 +21,7 @@ constexpr std::int64_t longest_context = std::int64_t{1} << 24;
 
 const Words replay_keys = {"ring_form", "ring_storage", "buffer_len", "route", "flush"};
 const Words state_dtypes = {"float32", "bfloat16", "float16"};
+const Words workload_kinds = {"perplexity", "recall", "task", "generation"};
 const Words ring_dtypes = {"compute_dtype", "float32", "bfloat16"};
 
 Storage parse_storage(const YamlMap& arm, Storage storage) {
@@ -267,19 +269,30 @@ void parse_prefill(const YamlMap& map, WorkloadConfig& workload) {
     map.fail("state_error", "compares states that every token went through; expected prompt: decode beside it");
 }
 
+// Before anything else, as the kind decides what the keys are.
+std::string kind_of(const YAML::Node& node, const std::filesystem::path& file) {
+  if (!node.IsMap()) return "perplexity";  // whose reader says what a workload is
+  const YAML::Node kind = node["kind"];
+  const std::string place = place_of(file, kind.IsDefined() ? kind.Mark() : node.Mark()) + ": key 'kind': ";
+  const std::string expected = "expected one of " + join_words(workload_kinds);
+  if (!kind.IsDefined()) throw ConfigError(place + "missing from a workload; " + expected);
+  if (!kind.IsScalar()) throw ConfigError(place + expected + ", found no single word");
+  if (std::find(workload_kinds.begin(), workload_kinds.end(), kind.Scalar()) == workload_kinds.end())
+    throw ConfigError(place + expected + ", found '" + datasets::one_line(kind.Scalar()) + "'");
+  return kind.Scalar();
+}
+
 WorkloadConfig parse_workload(const YAML::Node& node, const std::filesystem::path& file) {
-  const auto is = [&](const char* kind) {
-    return node.IsMap() && node["kind"].IsDefined() && node["kind"].IsScalar() && node["kind"].Scalar() == kind;
-  };
-  if (is("recall")) return parse_recall_workload(node, file);
-  if (is("task")) return parse_task_workload(node, file);
-  if (is("generation")) return parse_generation_workload(node, file);
+  const std::string kind = kind_of(node, file);
+  if (kind == "recall") return parse_recall_workload(node, file);
+  if (kind == "task") return parse_task_workload(node, file);
+  if (kind == "generation") return parse_generation_workload(node, file);
   const YamlMap map(node, file, "a workload",
                     {"name", "kind", "sources", "context", "stride", "bos", "max_tokens", "batch", "block", "mode",
                      "prompt", "prefill_tokens", "position_buckets", "state_error"});
   WorkloadConfig workload;
   workload.name = map.name("name");
-  workload.kind = map.word("kind", {"perplexity", "recall", "task", "generation"});
+  workload.kind = kind;
   workload.sources = parse_sources(map);
   if (map.has("context")) workload.context = map.integer("context", 1, longest_context);
   workload.stride = map.has("stride") ? map.integer("stride", 1, workload.context) : workload.context;

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "datasets/one_line.h"
 #include "eval/comparator/run_config.h"
 
 namespace replayeval {
@@ -21,23 +22,31 @@ fs::path fixed_part(const std::string& pattern) {
   return fixed;
 }
 
+enum class Wanted { folder, file, files };  // `files`: a file, a folder or a glob
+
+const char* name_of(Wanted wanted) {
+  if (wanted == Wanted::folder) return "folder";
+  return wanted == Wanted::file ? "file" : "file or folder";
+}
+
 // The folder that `path` is relative to: the config file's, or else the working directory.
 fs::path root_of(const std::string& path, const fs::path& config_file, const std::string& place, const std::string& key,
-                 bool want_folder) {
-  const fs::path wanted = fixed_part(path);
+                 Wanted kind) {
+  const fs::path wanted = kind == Wanted::files ? fixed_part(path) : fs::path(path);
   const auto there = [&](const fs::path& candidate) {
     std::error_code ignored;
-    return want_folder ? fs::is_directory(candidate, ignored) : fs::exists(candidate, ignored);
+    return kind == Wanted::folder ? fs::is_directory(candidate, ignored) : fs::exists(candidate, ignored);
   };
   const fs::path beside = config_file.parent_path();
   if (there(beside / wanted)) return beside.empty() ? fs::path(".") : beside;
   if (there(wanted)) return ".";
-  const std::string first = (beside / wanted).lexically_normal().string();  // an absolute path stays as it is
-  const std::string second = wanted.lexically_normal().string();
+  const auto named = [](const fs::path& candidate) {
+    return datasets::one_line(candidate.lexically_normal().string(), 4096);
+  };
+  const std::string first = named(beside / wanted), second = named(wanted);  // an absolute path stays as it is
   const std::string looked = first == second ? fmt::format("'{}' is not there", first)
                                              : fmt::format("neither '{}' nor '{}' is there", first, second);
-  throw ConfigError(fmt::format("{}: key '{}': expected an existing {}; {}", place, key,
-                                want_folder ? "folder" : "file or folder", looked));
+  throw ConfigError(fmt::format("{}: key '{}': expected an existing {}; {}", place, key, name_of(kind), looked));
 }
 
 std::string read_file(const fs::path& file) {
@@ -54,22 +63,25 @@ std::string read_file(const fs::path& file) {
 
 RunConfig load_run_config(const fs::path& file) {
   RunConfig config = parse_run_config(read_file(file), file);
-  const fs::path root = root_of(config.checkpoint, file, config.checkpoint_place, "checkpoint", !config.random_weights);
+  const fs::path root = root_of(config.checkpoint, file, config.checkpoint_place, "checkpoint",
+                                config.random_weights ? Wanted::files : Wanted::folder);
   config.checkpoint_folder = (root / config.checkpoint).lexically_normal();
   for (WorkloadConfig& workload : config.workloads)
     for (SourceConfig& source : workload.sources)
-      if (!source.random_ids) source.root = root_of(source.text.path, file, source.place, "path", false);
+      if (!source.random_ids) source.root = root_of(source.text.path, file, source.place, "path", Wanted::files);
   for (WorkloadConfig& workload : config.workloads)
     for (RecallConfig& task : workload.recall)
       if (!task.spec.haystack.empty())
-        task.root = root_of(task.spec.haystack.front().path, file, task.place, "haystack", false);
+        task.root = root_of(task.spec.haystack.front().path, file, task.place, "haystack", Wanted::files);
   for (WorkloadConfig& workload : config.workloads)
     if (workload.task)
-      workload.task->root = root_of(workload.task->source.path, file, workload.task->place, "path", false);
+      workload.task->root = root_of(workload.task->source.path, file, workload.task->place, "source", Wanted::file);
   for (WorkloadConfig& workload : config.workloads)
     if (workload.generation)
       if (PromptConfig& prompts = workload.generation->prompts; !prompts.source_path().empty())
-        prompts.root = root_of(prompts.source_path(), file, prompts.place, "prompts", false);
+        prompts.root = root_of(
+            prompts.source_path(), file, prompts.place, "prompts",
+            prompts.form == PromptForm::jsonl || prompts.form == PromptForm::samples ? Wanted::file : Wanted::files);
   return config;
 }
 

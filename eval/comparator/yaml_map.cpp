@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "datasets/one_line.h"
+#include "datasets/plain_name.h"
 #include "eval/comparator/run_config.h"
 
 namespace replayeval {
@@ -13,14 +15,12 @@ namespace {
 std::string describe(const YAML::Node& value) {
   switch (value.Type()) {
     case YAML::NodeType::Scalar: {
-      std::string text = value.Scalar();
-      std::replace(text.begin(), text.end(), '\n', ' ');  // a message is one line
-      return (value.Tag() == "!" ? "the string '" : "'") + text + "'";
+      return (value.Tag() == "!" ? "the string '" : "'") + datasets::one_line(value.Scalar(), 200) + "'";
     }
     case YAML::NodeType::Sequence:
-      return "a list";
+      return value.size() == 0 ? "an empty list" : "a list";
     case YAML::NodeType::Map:
-      return "a mapping";
+      return value.size() == 0 ? "an empty mapping" : "a mapping";
     default:
       return "nothing";
   }
@@ -39,7 +39,6 @@ std::optional<T> parse_whole(const std::string& text) {
 }
 
 std::string range_of(std::int64_t low, std::int64_t high) {
-  if (high == std::numeric_limits<std::int64_t>::max()) return "a whole number, at least " + std::to_string(low);
   return "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
 }
 
@@ -147,16 +146,8 @@ std::string YamlMap::text(const std::string& key, const std::string& expected) c
 }
 
 std::string YamlMap::name(const std::string& key) const {
-  constexpr std::size_t longest = 64;  // names become parts of file names, which file systems cut at 255 bytes
-  const std::string expected = "a name of at most " + std::to_string(longest) +
-                               " letters, digits, '.', '_' and '-' that does not start with '.'";
-  std::string name = text(key, expected);
-  const auto allowed = [](unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-           c == '-';
-  };
-  if (name.front() == '.' || name.size() > longest || !std::all_of(name.begin(), name.end(), allowed))
-    unexpected(key, node_[key], expected);
+  std::string name = text(key, datasets::plain_name_rule);
+  if (!datasets::is_plain_name(name)) unexpected(key, node_[key], datasets::plain_name_rule);
   return name;
 }
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "eval/comparator/interrupt.h"
-#include "eval/comparator/json_shard.h"
+#include "eval/comparator/part_left.h"
 #include "eval/comparator/progress.h"
 
 namespace replayeval {
@@ -50,7 +50,7 @@ GenerationShard generate_part(const RunContext& context, const GenerationPlan& p
     shard.sequences[static_cast<std::size_t>(&item - items.data())] = std::move(sequences);
   };
   events.stepped = [&](std::int64_t served) {
-    if (interrupt_requested()) throw Interrupted("stopped; the same command goes on from here");
+    stop_if_asked();
     progress.add(served);
   };
   generator.run(items, events, &clock);
@@ -60,17 +60,6 @@ GenerationShard generate_part(const RunContext& context, const GenerationPlan& p
   shard.costs.kernel_seconds = clock.totals();
   shard.costs.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return shard;
-}
-
-std::optional<GenerationShard> shard_left(const std::filesystem::path& folder, std::int64_t index, std::size_t items,
-                                          std::size_t arms, Progress& progress) {
-  if (!has_json_shard(folder, index)) return std::nullopt;
-  try {
-    return load_generation_shard(folder, index, items, arms);
-  } catch (const DamagedShard& damage) {
-    progress.note(fmt::format("replayeval: warning: {}; this part is computed again", damage.what()));
-    return std::nullopt;
-  }
 }
 
 void append(GenerationShard&& shard, Generated& all) {
@@ -104,12 +93,14 @@ Generated generate(const RunContext& context, const GenerationPlan& plan, const 
     const std::size_t end = std::min(plan.items.size(), begin + part_items);
     const std::vector<GenerationItem> items(plan.items.begin() + static_cast<std::ptrdiff_t>(begin),
                                             plan.items.begin() + static_cast<std::ptrdiff_t>(end));
-    std::optional<GenerationShard> shard = shard_left(folder, index, items.size(), context.arms.size(), progress);
+    std::optional<GenerationShard> shard = part_left(folder, index, progress, [&] {
+      return load_generation_shard(folder, index, items.size(), context.arms.size());
+    });
     if (shard) {
       progress.skip(most_tokens(items));
     } else {
       progress.start();
-      if (interrupt_requested()) throw Interrupted("stopped; the same command goes on from here");
+      stop_if_asked();
       shard = generate_part(context, plan, items, all.slots, capacity, progress);
       save_generation_shard(folder, index, *shard);
     }

@@ -12,7 +12,6 @@
 #include "datasets/tasks/jsonl_file.h"
 #include "datasets/tasks/max_length.h"
 #include "datasets/tasks/task_encoder.h"
-#include "datasets/utf8.h"
 
 namespace replayeval {
 namespace {
@@ -63,10 +62,7 @@ Prompts read_jsonl(const GenerationConfig& config, const TokenizerPointer& token
   std::string line;
   while (static_cast<std::int64_t>(prompts.items.size()) < count_of(from) && file.next(line)) {
     const std::string place = file.place();
-    if (const auto fault = datasets::find_utf8_fault(line))
-      throw DataError(fmt::format("{}: byte {}: found {}, expected UTF-8", place, fault->offset, fault->found));
-    const tasks::OrderedJson row = tasks::read_python_json(line, place);
-    if (!row.is_object()) tasks::refuse(row, place, "an object");
+    const tasks::OrderedJson row = tasks::read_json_row(line, place);
     prompts.items.push_back(row_prompt(row, from.field, *tokenizer, bounds.vocab_size, place));
     check_room(prompts.items.back(), config.max_tokens, bounds.max_positions, place + ": " + from.field);
   }

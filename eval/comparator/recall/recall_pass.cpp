@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "eval/comparator/interrupt.h"
 #include "eval/comparator/prompt.h"
 
 namespace replayeval {
@@ -25,20 +26,13 @@ struct RecallPass::Answers {
   std::vector<std::size_t> first;                // each item's first answer
 };
 
-DecodeCache& RecallPass::cache_for(std::int64_t slots, std::int64_t capacity) {
-  if (!cache_ || cache_->slots() != slots || cache_->capacity() != capacity) {
-    earlier_counts_ = storage_counts();
-    cache_.reset();  // the old one's memory goes first
-    cache_ = context_.model.make_cache(context_.arms, slots, capacity);
-  }
-  cache_->reset();
+DecodeCache& RecallPass::new_cache(std::int64_t slots, std::int64_t capacity) {
+  cache_ = context_.model.make_cache(context_.arms, slots, capacity);
   return *cache_;
 }
 
 StorageTotals RecallPass::storage_counts() const {
-  StorageTotals counts = earlier_counts_;
-  if (cache_) add_counts(counts, counts_of(*cache_));
-  return counts;
+  return cache_ ? counts_of(*cache_) : StorageTotals(context_.arms.size());
 }
 
 std::vector<std::vector<std::uint8_t>> RecallPass::run(const std::vector<datasets::RecallItem>& items,
@@ -59,8 +53,9 @@ std::vector<std::vector<std::uint8_t>> RecallPass::run(const std::vector<dataset
 
 void RecallPass::decode_together(const std::vector<datasets::RecallItem>& items, Answers& answers, KernelClock& clock) {
   const std::int64_t inputs = items.front().length - 1;
-  DecodeCache& cache = cache_for(static_cast<std::int64_t>(items.size()), inputs);
+  DecodeCache& cache = new_cache(static_cast<std::int64_t>(items.size()), inputs);
   for (std::int64_t begin = 0; begin < inputs; begin += workload_.block) {
+    stop_if_asked();
     const at::Tensor ids = ids_of(items, begin, std::min(workload_.block, inputs - begin));
     look_at(context_.model.forward(ids, cache, workload_.mode, &clock), items, 0, begin, answers, clock);
     decoded_ += ids.numel();
@@ -71,15 +66,16 @@ void RecallPass::decode_together(const std::vector<datasets::RecallItem>& items,
 void RecallPass::decode_after_prefill(const std::vector<datasets::RecallItem>& items, Answers& answers,
                                       KernelClock& clock) {
   const std::int64_t inputs = items.front().length - 1;
-  DecodeCache& cache = cache_for(1, inputs);
-  if (!prompts_ || prompts_->capacity() != inputs) prompts_ = context_.model.make_cache({prefill_arm()}, 1, inputs);
+  DecodeCache& cache = new_cache(1, inputs);
+  const auto prompts = context_.model.make_cache({prefill_arm()}, 1, inputs);
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::vector<datasets::RecallItem> one = {items[i]};
     const auto prompt = static_cast<std::int64_t>(items[i].prompt().size()) - 1;
     cache.reset();
-    prefill_slot(context_.model, items[i].prompt().first(static_cast<std::size_t>(prompt)), workload_.block, *prompts_,
+    prefill_slot(context_.model, items[i].prompt().first(static_cast<std::size_t>(prompt)), workload_.block, *prompts,
                  cache, 0);
     for (std::int64_t begin = prompt; begin < inputs; begin += workload_.block) {
+      stop_if_asked();
       const at::Tensor ids = ids_of(one, begin, std::min(workload_.block, inputs - begin));
       look_at(context_.model.forward(ids, cache, workload_.mode, &clock), one, i, begin, answers, clock);
       decoded_ += ids.numel();

@@ -10,9 +10,11 @@
 #include "eval/comparator/estimates.h"
 #include "eval/comparator/interrupt.h"
 #include "eval/comparator/length_warning.h"
+#include "eval/comparator/part_left.h"
 #include "eval/comparator/perplexity_summary.h"
 #include "eval/comparator/progress.h"
 #include "eval/comparator/recall/recall_pass.h"
+#include "eval/comparator/recall/recall_shard.h"
 #include "eval/metrics/paired_accuracy.h"
 
 namespace replayeval {
@@ -41,24 +43,76 @@ std::int64_t batch_of(const RunContext& context, const WorkloadConfig& workload)
   return std::max<std::int64_t>(1, rows / (workload.block * static_cast<std::int64_t>(context.arms.size())));
 }
 
-Answered answer_cell(const RunContext& context, const WorkloadConfig& workload, RecallPass& pass,
-                     datasets::RecallTask& task, const datasets::RecallCell& cell, KernelClock& clock) {
-  Answered answered;
-  answered.right.resize(context.arms.size());
-  const std::int64_t count = task.spec().items, batch = batch_of(context, workload);
-  for (std::int64_t begin = 0; begin < count; begin += batch) {
-    std::vector<datasets::RecallItem> items;
-    for (std::int64_t index = begin; index < std::min(count, begin + batch); ++index) {
-      items.push_back(task.item(cell, index));
-      answered.chance += items.back().chance;
-      answered.item.insert(answered.item.end(), items.back().answers.size(), index);
-    }
-    const std::vector<std::vector<std::uint8_t>> right = pass.run(items, clock);
-    for (std::size_t arm = 0; arm < right.size(); ++arm)
-      answered.right[arm].insert(answered.right[arm].end(), right[arm].begin(), right[arm].end());
+RecallShard answer_part(const RunContext& context, const WorkloadConfig& workload, datasets::RecallTask& task,
+                        const datasets::RecallCell& cell, std::int64_t begin, std::int64_t end) {
+  const auto start = std::chrono::steady_clock::now();
+  RecallShard part;
+  std::vector<datasets::RecallItem> items;
+  for (std::int64_t index = begin; index < end; ++index) {
+    items.push_back(task.item(cell, index));
+    part.chance += items.back().chance;
+    part.item.insert(part.item.end(), items.back().answers.size(), index);
   }
-  return answered;
+  KernelClock clock(context.model.options().device);
+  RecallPass pass(context, workload);
+  part.right = pass.run(items, clock);
+  part.costs.decoded_tokens = pass.decoded_tokens();
+  part.costs.kernel_seconds = clock.totals();
+  part.costs.storage_counts = pass.storage_counts();
+  part.costs.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return part;
 }
+
+// Cell after cell of all tasks, batch by batch; every batch is a part of the work of its own.
+class RecallParts {
+ public:
+  RecallParts(const RunContext& context, const WorkloadConfig& workload, std::filesystem::path folder,
+              Progress& progress)
+      : context_(context), workload_(workload), folder_(std::move(folder)), progress_(progress) {}
+
+  Answered answer(datasets::RecallTask& task, const datasets::RecallCell& cell) {
+    Answered answered;
+    answered.right.resize(context_.arms.size());
+    const std::int64_t count = task.spec().items, batch = batch_of(context_, workload_);
+    for (std::int64_t begin = 0; begin < count; begin += batch) {
+      const std::int64_t end = std::min(count, begin + batch);
+      const RecallShard part = next(task, cell, begin, end);
+      for (std::size_t arm = 0; arm < part.right.size(); ++arm)
+        answered.right[arm].insert(answered.right[arm].end(), part.right[arm].begin(), part.right[arm].end());
+      answered.item.insert(answered.item.end(), part.item.begin(), part.item.end());
+      answered.chance += part.chance;
+      add_costs(costs_, part.costs);
+    }
+    return answered;
+  }
+
+  const Shard& costs() const { return costs_; }
+
+ private:
+  // Read back, or computed and stored.
+  RecallShard next(datasets::RecallTask& task, const datasets::RecallCell& cell, std::int64_t begin, std::int64_t end) {
+    const std::int64_t index = index_++, tokens = cell.length * (end - begin);
+    const std::optional<RecallShard> left =
+        part_left(folder_, index, progress_, [&] { return load_recall_shard(folder_, index, context_.arms.size()); });
+    if (left) {
+      progress_.skip(tokens);
+      return *left;
+    }
+    progress_.start();
+    stop_if_asked();
+    RecallShard part = answer_part(context_, workload_, task, cell, begin, end);
+    save_recall_shard(folder_, index, part);
+    progress_.add(tokens);
+    return part;
+  }
+
+  const RunContext& context_;
+  const WorkloadConfig& workload_;
+  std::filesystem::path folder_;
+  Progress& progress_;
+  std::int64_t index_ = 0;  // of the next part
+  Shard costs_;
+};
 
 reports::RecallCell describe_cell(const RunContext& context, const datasets::RecallTask& task,
                                   const datasets::RecallCell& cell, const Answered& answered) {
@@ -105,8 +159,18 @@ std::vector<datasets::RecallTask> open_recall(const WorkloadConfig& workload,
   return tasks;
 }
 
-reports::Workload run_recall(const RunContext& context, const WorkloadConfig& workload) {
-  const auto start = std::chrono::steady_clock::now();
+void check_recall(const WorkloadConfig& workload, std::vector<datasets::RecallTask>& tasks) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    try {
+      tasks[i].check_lengths();
+    } catch (const datasets::DataError& error) {
+      throw ConfigError(workload.recall[i].place + ": " + error.what());
+    }
+  }
+}
+
+reports::Workload run_recall(const RunContext& context, const WorkloadConfig& workload,
+                             const std::filesystem::path& shards) {
   std::vector<datasets::RecallTask> tasks = open_recall(workload, context.tokenizer);
   std::int64_t tokens = 0, longest = 0;
   for (const datasets::RecallTask& task : tasks) {
@@ -118,9 +182,7 @@ reports::Workload run_recall(const RunContext& context, const WorkloadConfig& wo
   Progress progress(workload.name, tokens, context.quiet);
   const std::optional<std::string> warning = length_warning(context.model, longest);
   if (warning) progress.note(fmt::format("replayeval: warning: workload '{}': {}", workload.name, *warning));
-  progress.start();
-  RecallPass pass(context, workload);
-  KernelClock clock(context.model.options().device);
+  RecallParts parts(context, workload, shards, progress);
   reports::Workload result;
   result.name = workload.name;
   result.kind = workload.kind;
@@ -131,22 +193,15 @@ reports::Workload run_recall(const RunContext& context, const WorkloadConfig& wo
     result.data["tasks"].push_back(task.describe());
     Answered with_signal;
     for (const datasets::RecallCell& cell : task.cells()) {
-      if (interrupt_requested()) throw Interrupted("stopped; the same command begins this workload again");
-      const Answered answered = answer_cell(context, workload, pass, task, cell, clock);
+      const Answered answered = parts.answer(task, cell);
       result.recall.push_back(describe_cell(context, task, cell, answered));
       if (result.recall.back().signal) with_signal.append(answered);
-      progress.add(cell.length * task.spec().items);
     }
     pool(context, task.spec().name, with_signal, result);
   }
   progress.finish();
-  result.data["tokens_decoded"] = pass.decoded_tokens();
-  Shard costs;
-  costs.decoded_tokens = pass.decoded_tokens();
-  costs.kernel_seconds = clock.totals();
-  costs.storage_counts = pass.storage_counts();
-  costs.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  summarise_costs(context, costs, result);
+  result.data["tokens_decoded"] = parts.costs().decoded_tokens;
+  summarise_costs(context, parts.costs(), result);
   describe_memory(context, result);
   return result;
 }

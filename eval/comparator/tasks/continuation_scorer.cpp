@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "eval/comparator/interrupt.h"
 #include "eval/comparator/prompt.h"
 
 namespace replayeval {
@@ -126,6 +127,7 @@ std::vector<std::vector<ContinuationScore>> ContinuationScorer::run_batch(const 
     for (ContinuationScore& score : row) score.greedy = true;
   const std::vector<std::int64_t> first(begins);
   while (left > 0) {
+    stop_if_asked();
     const std::int64_t tokens = std::min(options_.block, left);
     const at::Tensor hidden = model_.forward(block_of(batch, begins, tokens), *cache, options_.mode, clock);
     score_block(batch, hidden, begins, scores, clock);

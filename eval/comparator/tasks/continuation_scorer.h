@@ -46,7 +46,8 @@ class ContinuationScorer {
 
   // [requests][arms]. Requests that are equal are scored once, so that their scores are equal to the bit. `progress` is
   // told of distinct requests as they are done. Throws std::invalid_argument naming the request on one that is too
-  // short or longer than the model's positions + 1, std::runtime_error on logits that are not finite.
+  // short or longer than the model's positions + 1, std::runtime_error on logits that are not finite,
+  // Interrupted between blocks when asked to stop.
   std::vector<std::vector<ContinuationScore>> run(std::span<const Continuation> requests,
                                                   const std::function<void(std::int64_t)>& progress,
                                                   KernelClock* clock = nullptr);

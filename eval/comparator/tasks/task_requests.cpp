@@ -18,7 +18,8 @@ Continuation continuation_of(const tasks::ScoringRequest& request) {
 
 }  // namespace
 
-TaskRequests encode_task(tasks::TaskSource source, std::shared_ptr<const datasets::Tokenizer> tokenizer,
+TaskRequests encode_task(tasks::TaskSource source, const std::string& file,
+                         std::shared_ptr<const datasets::Tokenizer> tokenizer,
                          const std::filesystem::path& checkpoint_folder, std::int64_t max_positions) {
   tasks::EncoderOptions options;
   options.max_length = std::min(tasks::max_length_of(checkpoint_folder), max_positions);
@@ -28,7 +29,7 @@ TaskRequests encode_task(tasks::TaskSource source, std::shared_ptr<const dataset
   all.first.push_back(0);
   source.rewind();
   while (std::optional<tasks::TaskDocument> document = source.next()) {
-    const std::string place = fmt::format("{}: line {}", source.spec().path, document->line);
+    const std::string place = fmt::format("{}: line {}", file, document->line);
     const tasks::EncodedDocument encoded = encoder.encode(*document, place);
     for (const tasks::ScoringRequest& request : encoded.scoring) all.requests.push_back(continuation_of(request));
     if (encoded.generation) all.generations.push_back(*encoded.generation);

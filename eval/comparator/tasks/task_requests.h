@@ -26,8 +26,10 @@ struct TaskRequests {
   std::vector<std::string> warnings;  // what was cut, joined or left as it is
 };
 
-// `max_positions`: of the model, where the checkpoint's files promise more. Throws DataError naming file and line.
-TaskRequests encode_task(tasks::TaskSource source, std::shared_ptr<const datasets::Tokenizer> tokenizer,
+// `file`: the source's, for messages. `max_positions`: of the model, where the checkpoint's files promise more. Throws
+// DataError naming file and line.
+TaskRequests encode_task(tasks::TaskSource source, const std::string& file,
+                         std::shared_ptr<const datasets::Tokenizer> tokenizer,
                          const std::filesystem::path& checkpoint_folder, std::int64_t max_positions);
 
 nlohmann::json to_json(const tasks::EncodingCounts& counts);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "eval/comparator/estimates.h"
+#include "eval/comparator/finite_only.h"
 #include "eval/metrics/equivalence.h"
 #include "eval/metrics/paired_accuracy.h"
 #include "eval/metrics/power.h"
@@ -65,30 +66,38 @@ metrics::Estimate estimate(const MetricSeries& series, const metrics::IntervalOp
   return metrics::clustered_t(summands(series), items(series), options);
 }
 
-void add_value(const MetricSeries& series, const metrics::IntervalOptions& options, reports::ArmResult& arm) {
+bool all_finite(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+}
+
+void add_value(const MetricSeries& series, const metrics::IntervalOptions& options, const std::string& arm,
+               FiniteOnly& numbers) {
   const tasks::Estimate total = tasks::aggregate(series);
   reports::Metric metric;
-  if (series.aggregation != Aggregation::f1 && series.aggregation != Aggregation::mcc)
+  if (all_finite(summands(series)) && series.aggregation != Aggregation::f1 && series.aggregation != Aggregation::mcc)
     metric = metric_of(estimate(series, options));
   metric.value = total.value;
   metric.n = total.documents;
-  arm.metrics[name_of(series)] = metric;
-  if (total.standard_error) arm.metrics[name_of(series) + "_stderr"] = {*total.standard_error, {}, {}, total.documents};
+  numbers.put(arm, name_of(series), metric);
+  if (total.standard_error)
+    numbers.put(arm, name_of(series) + "_stderr", reports::Metric{*total.standard_error, {}, {}, total.documents});
 }
 
 std::string delta_name(const MetricSeries& series) {
   return is_perplexity(series) ? name_of(series) + "_relative" : name_of(series);
 }
 
-void add_mean_delta(const MetricSeries& baseline, const MetricSeries& arm, const metrics::IntervalOptions& options,
-                    std::map<std::string, reports::Delta>& deltas) {
-  metrics::MeanEstimate delta = metrics::paired_delta(summands(baseline), summands(arm), items(arm), options);
-  if (is_perplexity(arm)) {
+void add_mean_delta(const MetricSeries& baseline, const MetricSeries& series, const metrics::IntervalOptions& options,
+                    const std::string& arm, FiniteOnly& numbers) {
+  const std::vector<double> of_baseline = summands(baseline), of_arm = summands(series);
+  if (!all_finite(of_baseline) || !all_finite(of_arm)) return;  // a ratio to no words or bytes at all
+  metrics::MeanEstimate delta = metrics::paired_delta(of_baseline, of_arm, items(series), options);
+  if (is_perplexity(series)) {
     delta.bootstrap = metrics::relative_perplexity_delta(delta.bootstrap);
     delta.t = metrics::relative_perplexity_delta(delta.t);
   }
-  deltas[delta_name(arm)] = delta_of(delta.bootstrap);
-  deltas[delta_name(arm) + "_t"] = delta_of(delta.t);
+  numbers.put(arm, delta_name(series), delta_of(delta.bootstrap));
+  numbers.put(arm, delta_name(series) + "_t", delta_of(delta.t));
 }
 
 json describe(const metrics::Equivalence& tested) {
@@ -121,7 +130,7 @@ void add_accuracy_delta(const RunContext& context, const WorkloadConfig& workloa
 }
 
 void add_delta(const RunContext& context, const WorkloadConfig& workload, const MetricSeries& baseline,
-               const MetricSeries& series, const std::string& arm, reports::Workload& result) {
+               const MetricSeries& series, const std::string& arm, reports::Workload& result, FiniteOnly& numbers) {
   if (series.aggregation == Aggregation::f1 || series.aggregation == Aggregation::mcc) {
     reports::Delta delta;
     delta.value = tasks::aggregate(series, 0).value - tasks::aggregate(baseline, 0).value;
@@ -130,7 +139,7 @@ void add_delta(const RunContext& context, const WorkloadConfig& workload, const 
   } else if (is_zero_one(baseline) && is_zero_one(series)) {
     add_accuracy_delta(context, workload, baseline, series, arm, result);
   } else {
-    add_mean_delta(baseline, series, interval_options(context.config), result.deltas[arm]);
+    add_mean_delta(baseline, series, interval_options(context.config), arm, numbers);
   }
 }
 
@@ -144,22 +153,30 @@ json describe(const MetricSeries& series) {
                                            : "none"}};
 }
 
+bool has_values(const reports::Workload& result, const std::string& metric) {
+  return std::any_of(result.arms.begin(), result.arms.end(),
+                     [&](const auto& arm) { return arm.second.metrics.contains(metric); });
+}
+
 }  // namespace
 
-void summarise_task(const RunContext& context, const WorkloadConfig& workload,
-                    const std::vector<tasks::TaskTotals>& arms, reports::Workload& result) {
+std::vector<std::string> summarise_task(const RunContext& context, const WorkloadConfig& workload,
+                                        const std::vector<tasks::TaskTotals>& arms, reports::Workload& result) {
   const std::vector<MetricSeries>& baseline = arms[context.baseline].series();
-  result.data["metrics"] = json::array();
-  for (const MetricSeries& series : baseline) result.data["metrics"].push_back(describe(series));
+  FiniteOnly numbers(result);
   const metrics::IntervalOptions options = interval_options(context.config);
   for (std::size_t a = 0; a < arms.size(); ++a) {
     const std::string& name = context.arms[a].name;
     for (std::size_t i = 0; i < baseline.size(); ++i) {
       const MetricSeries& series = arms[a].series()[i];
-      add_value(series, options, result.arms[name]);
-      if (a != context.baseline) add_delta(context, workload, baseline[i], series, name, result);
+      add_value(series, options, name, numbers);
+      if (a != context.baseline) add_delta(context, workload, baseline[i], series, name, result, numbers);
     }
   }
+  result.data["metrics"] = json::array();
+  for (const MetricSeries& series : baseline)
+    if (has_values(result, name_of(series))) result.data["metrics"].push_back(describe(series));
+  return numbers.warnings();
 }
 
 void summarise_requests(const RunContext& context, const std::vector<std::vector<tasks::RequestScore>>& scores,

@@ -20,8 +20,10 @@ namespace replayeval {
 // 0/1 metrics: Clopper-Pearson, and McNemar's exact test with Tango's interval for the delta. Other means: t intervals,
 // and a paired bootstrap and t ("_t") over documents. Perplexities: the same of the mean log-likelihood, transformed;
 // the delta is relative ("_relative"). f1 and mcc: no interval.
-void summarise_task(const RunContext& context, const WorkloadConfig& workload,
-                    const std::vector<tasks::TaskTotals>& arms, reports::Workload& result);
+//
+// A number that is not finite is left out (finite_only.h); returns a sentence for each kind of them.
+std::vector<std::string> summarise_task(const RunContext& context, const WorkloadConfig& workload,
+                                        const std::vector<tasks::TaskTotals>& arms, reports::Workload& result);
 
 // Fills divergence: what happened to the log-likelihoods of the requests, before any metric hides it. scores:
 // [requests][arms].

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <optional>
 #include <utility>
 
 #include "datasets/tasks/sample_writer.h"
 #include "datasets/tasks/task_totals.h"
 #include "eval/comparator/interrupt.h"
+#include "eval/comparator/part_left.h"
 #include "eval/comparator/perplexity_summary.h"
 #include "eval/comparator/progress.h"
 #include "eval/comparator/tasks/continuation_scorer.h"
@@ -62,7 +64,6 @@ TaskShard score_part(const RunContext& context, const WorkloadConfig& workload, 
   const auto scores = scorer.run(
       requests,
       [&](std::int64_t done) {
-        if (interrupt_requested()) throw Interrupted("stopped; the same command goes on from here");
         progress.add(done);
         left -= done;
       },
@@ -81,17 +82,6 @@ TaskShard score_part(const RunContext& context, const WorkloadConfig& workload, 
   return shard;
 }
 
-std::optional<TaskShard> shard_left(const fs::path& folder, std::int64_t index, std::size_t requests, std::size_t arms,
-                                    Progress& progress) {
-  if (!has_task_shard(folder, index)) return std::nullopt;
-  try {
-    return load_task_shard(folder, index, requests, arms);
-  } catch (const DamagedShard& damage) {
-    progress.note(fmt::format("replayeval: warning: {}; this part is computed again", damage.what()));
-    return std::nullopt;
-  }
-}
-
 // All requests' scores, computed or read back.
 TaskShard score_all(const RunContext& context, const WorkloadConfig& workload, const TaskRequests& task,
                     const fs::path& folder) {
@@ -102,12 +92,13 @@ TaskShard score_all(const RunContext& context, const WorkloadConfig& workload, c
   std::size_t begin = 0;
   for (std::int64_t index = 0; const std::size_t end : part_ends(task, on_cuda(context) ? cuda_part : cpu_part)) {
     const auto requests = std::span(task.requests).subspan(task.first[begin], task.first[end] - task.first[begin]);
-    std::optional<TaskShard> shard = shard_left(folder, index, requests.size(), context.arms.size(), progress);
+    std::optional<TaskShard> shard = part_left(
+        folder, index, progress, [&] { return load_task_shard(folder, index, requests.size(), context.arms.size()); });
     if (shard) {
       progress.skip(static_cast<std::int64_t>(requests.size()));
     } else {
       progress.start();
-      if (interrupt_requested()) throw Interrupted("stopped; the same command goes on from here");
+      stop_if_asked();
       shard = score_part(context, workload, requests, progress);
       save_task_shard(folder, index, *shard);
     }
@@ -186,10 +177,24 @@ nlohmann::json describe(const WorkloadConfig& workload, const tasks::TaskSource&
   return data;
 }
 
+std::string file_of(const WorkloadConfig& workload) {
+  return (workload.task->root / workload.task->source.path).lexically_normal().string();
+}
+
+tasks::TaskScorer scorer_of(const WorkloadConfig& workload, const tasks::TaskSource& source) {
+  return {source.settings(), file_of(workload)};
+}
+
 }  // namespace
 
 tasks::TaskSource open_task(const WorkloadConfig& workload) {
-  return tasks::TaskSource::open(workload.task->source, workload.task->root);
+  tasks::TaskSource source = tasks::TaskSource::open(workload.task->source, workload.task->root);
+  (void)scorer_of(workload, source);
+  if (workload.task->margin && source.settings().type == tasks::RequestType::loglikelihood_rolling)
+    throw ConfigError(workload.task->place +
+                      ": key 'margin': means nothing for loglikelihood_rolling, whose documents are neither right nor "
+                      "wrong; expected no such key");
+  return source;
 }
 
 reports::Workload run_task(const RunContext& context, const WorkloadConfig& workload, const TaskFolders& folders) {
@@ -197,11 +202,11 @@ reports::Workload run_task(const RunContext& context, const WorkloadConfig& work
     throw ConfigError(fmt::format("{}: workload '{}': margin with a confidence of {}; expected one above 0.5",
                                   context.config.file.string(), workload.name, context.config.confidence));
   const tasks::TaskSource source = open_task(workload);
-  const tasks::TaskScorer scorer(source.settings(), source.spec().path);
+  const tasks::TaskScorer scorer = scorer_of(workload, source);
   const fs::path& checkpoint = context.config.checkpoint_folder;
   TaskRequests task =
-      encode_task(source, context.tokenizer, fs::is_directory(checkpoint) ? checkpoint : checkpoint.parent_path(),
-                  context.model.max_positions());
+      encode_task(source, file_of(workload), context.tokenizer,
+                  fs::is_directory(checkpoint) ? checkpoint : checkpoint.parent_path(), context.model.max_positions());
   for (std::string& warning : scorer.warnings()) task.warnings.push_back(std::move(warning));
   const Answers answers = ask(context, workload, task, folders.shards);
 
@@ -219,7 +224,10 @@ reports::Workload run_task(const RunContext& context, const WorkloadConfig& work
     result.data.erase("tokens_scored");
   }
   if (context.config.random_weights) result.data["weights"] = "random";
-  summarise_task(context, workload, totals, result);
+  for (const std::string& warning : summarise_task(context, workload, totals, result)) {
+    result.data["warnings"].push_back(warning);
+    fmt::print(stderr, "replayeval: warning: workload '{}': {}\n", workload.name, warning);
+  }
   if (answers.texts)
     summarise_generation(context, answers.texts->generated, result);
   else

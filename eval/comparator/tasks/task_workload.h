@@ -10,7 +10,7 @@
 
 namespace replayeval {
 
-// Opens and checks the workload's documents. Throws datasets::DataError.
+// Opens and checks the workload's documents, and that there is a way to score them. Throws datasets::DataError.
 tasks::TaskSource open_task(const WorkloadConfig& workload);
 
 // Where it leaves its work: shards while it runs, one file of samples an arm at the end.

@@ -300,8 +300,14 @@ TEST(RecallSpec, RefusesBadInput) {
   EXPECT_THAT(with("depths", {1.1}), HasSubstr("data.depths: found 1.1, expected numbers from 0 to 1"));
   EXPECT_THAT(with("depths", {"deep"}), HasSubstr("data.depths: found \"deep\""));
   EXPECT_THAT(with("depths", nlohmann::json::array()), HasSubstr("data.depths: found none"));
+  EXPECT_THAT(with("depths", {0.5, 0.25, 0.5}), HasSubstr("data.depths: found 0.5 again"));
+  EXPECT_THAT(with("depths", {0.5, 0.5000001}), HasSubstr("again, to six decimals, expected each depth once"));
+  EXPECT_THAT(with("lengths", {64, 512, 64}), HasSubstr("data.lengths: found 64 again, expected each length once"));
   EXPECT_THAT(with("items", 0), HasSubstr("data.items: found 0"));
-  EXPECT_THAT(with("seed", -1), HasSubstr("data.seed: found -1, expected a whole number, 0 or more"));
+  EXPECT_THAT(with("seed", -1),
+              HasSubstr("data.seed: found -1, expected a whole number from 0 to 9223372036854775807"));
+  EXPECT_THAT(with("name", ""), HasSubstr("data.name: found \"\", expected a name of at most 64 letters"));
+  EXPECT_THAT(with("name", "a/b|c\n`<b>"), HasSubstr("data.name: found \"a/b|c\\n`<b>\", expected a name"));
   EXPECT_THAT(with("words", 81), HasSubstr("data.words: found 81, expected a whole number from 1 to 80"));
   EXPECT_THAT(with("name", 1), HasSubstr("data.name: found 1, expected a string"));
   EXPECT_THAT(with("haystack", {7}), HasSubstr("data.haystack[0]"));
@@ -317,6 +323,49 @@ TEST(Recall, RefusesWhatDoesNotFit) {
                   recall.item({20, 0.5}, 0);
                 }),
                 testing::AllOf(HasSubstr("recall '" + kind + "', length 20: "), HasSubstr("or more")));
+  }
+}
+
+// A number in a message that follows `words`.
+std::int64_t number_behind(const std::string& message, const std::string& words) {
+  return std::stoll(message.substr(message.find(words) + words.size()));
+}
+
+// The length that the message names holds all items, every one of which one token less does not.
+TEST(Recall, LengthsAreCheckedForEveryItem) {
+  for (const std::string& kind : recall_kinds()) {
+    RecallSpec spec = spec_of(kind, {1024, 20});
+    spec.items = 6;
+    const std::string message = message_of([&] { task_of(spec).check_lengths(); });
+    EXPECT_THAT(message, HasSubstr("recall '" + kind + "': lengths: found 20, expected ")) << kind;
+    const std::int64_t enough = number_behind(message, "expected ");
+    spec.lengths = {enough};
+    RecallTask fits = task_of(spec);
+    EXPECT_EQ(message_of([&] { fits.check_lengths(); }), "") << kind;
+    for (const RecallCell& cell : fits.cells())
+      for (std::int64_t index = 0; index < spec.items; ++index)
+        EXPECT_EQ(fits.item(cell, index).tokens.size(), static_cast<std::size_t>(enough)) << kind;
+  }
+}
+
+// Of a length that most items fit into: the check finds just those that item() would not make.
+TEST(Recall, TheCheckAgreesWithTheItems) {
+  for (const std::string& kind : recall_kinds()) {
+    RecallSpec spec = spec_of(kind, {20});
+    spec.items = 1;
+    const std::int64_t about = number_behind(message_of([&] { task_of(spec).check_lengths(); }), "expected ");
+    std::int64_t refused = 0;
+    for (spec.seed = 0; spec.seed < 12; ++spec.seed) {
+      spec.lengths = {about - 1};
+      RecallTask task = task_of(spec);
+      const bool fits = message_of([&] { task.check_lengths(); }).empty();
+      const bool made = message_of([&] {
+                          for (const RecallCell& cell : task.cells()) task.item(cell, 0);
+                        }).empty();
+      EXPECT_EQ(fits, made) << kind << " of seed " << spec.seed;
+      refused += fits ? 0 : 1;
+    }
+    EXPECT_GT(refused, 0) << kind;
   }
 }
 

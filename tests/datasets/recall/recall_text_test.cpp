@@ -180,8 +180,8 @@ TEST(FactsText, IsThatOfThePythonGenerator) {
   for (std::uint64_t index = 0; index < 3; ++index) {
     recall::Random random(1000003 + index);
     const recall::Filler filler({}, estimate, {});
-    const recall::FactsDraft draft =
-        recall::draft_facts(random, 300, {.facts = 6, .questions = 4, .depth = {}}, filler, estimate);
+    recall::FactsDraft draft = recall::draft_facts(random, {.facts = 6, .questions = 4, .depth = {}});
+    recall::fill(random, 300, filler, estimate, draft);
     text += (index == 0 ? "" : "\n") + recall::join(recall::deal(random, draft));
   }
   Sha256 digest;

@@ -34,7 +34,7 @@ TEST(PlainTask, MutualInformationDoublesTheRequests) {
   TaskSettings settings;
   settings.metrics = {{"acc_mutual_info", OrderedJson::object()}};
   const TaskDocument document = read(R"({"context": "Q", "choices": ["a", "b"], "answer": 0})", settings);
-  EXPECT_TRUE(document.has_unconditional());
+  EXPECT_EQ(document.requests.size(), 2 * document.choices.size());
   EXPECT_EQ(document.requests[3].context, "");
   EXPECT_EQ(document.requests[3].continuation, " b");
 }
@@ -63,9 +63,15 @@ TEST(PlainTask, SaysWhatIsWrong) {
   EXPECT_EQ(refusal(R"({"context": "Q", "choices": ["a"], "answer": "z"})"),
             at + "answer: found \"z\", expected one of the choices, or its number from 0");
   EXPECT_EQ(refusal(R"({"context": "Q", "choices": [], "answer": 1})"),
-            at + "choices: found a list of 0 elements, expected a list of texts");
+            at + "choices: found an empty list, expected a list of one text or more");
+  EXPECT_EQ(refusal(R"({"context": "Q", "choices": ["a", "b"], "answer": 0, "target": 1})"),
+            at + "target: found 1, expected 'answer' or 'target': the row has both");
+  EXPECT_EQ(refusal(R"({"text": null, "context": "Q", "target": "A"})"),
+            at + "text: found null, expected a value, or no such key");
+  EXPECT_EQ(refusal(R"({"context": "Q", "choices": ["a", "b"], "answer": NaN})"),
+            at + "answer: found NaN, expected a whole number from 0 to 1");
   EXPECT_EQ(refusal(R"({"context": "Q"})"), at + "expected a member 'answer' or 'target'");
-  EXPECT_EQ(refusal(R"({"target": "A"})"), at + "'context' is missing or null");
+  EXPECT_EQ(refusal(R"({"target": "A"})"), at + "'context' is missing or null; expected a value");
   EXPECT_EQ(refusal(R"({"context": "Q", "target": "A", "max_gen_toks": 0})"),
             at.substr(0, at.size() - 2) + ".max_gen_toks: found 0, expected a number of tokens, 1 or more");
   EXPECT_EQ(refusal(R"({"context": "Q", "target": "A", "until": "x", "do_sample": true})"),

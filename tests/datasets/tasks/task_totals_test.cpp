@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "datasets/tasks/choice_metrics.h"
+#include "tests/datasets/tasks/scratch_folder.h"
 
 namespace replayeval::tasks {
 namespace {
@@ -45,7 +46,6 @@ TEST(ChoiceMetric, TiesGoToTheFirst) {
   const std::vector<RequestScore> equal = {{-2, false}, {-2, true}};
   EXPECT_EQ(choice_metric("acc", two_choices({"a", "b"}, {0}), equal).value, 1);
   EXPECT_EQ(choice_metric("acc", two_choices({"a", "b"}, {1}), equal).value, 0);
-  EXPECT_EQ(choice_metric("acc", two_choices({"a", "b"}, {}), equal).value, 0);
   EXPECT_EQ(choice_metric("exact_match", two_choices({"a", "b"}, {1}), equal).value, 1);
 }
 
@@ -80,6 +80,33 @@ TEST(TaskScorer, MetricsItDoesNotKnowAreNamed) {
   ASSERT_EQ(scores.size(), 1U);
   EXPECT_EQ(scores[0].metrics.size(), 1U);
   EXPECT_EQ(scores[0].metrics[0].value, 1);
+}
+
+// A task that aggregates by something else is not one whose mean means anything.
+TEST(TaskScorer, AggregationsItDoesNotKnowAreNamed) {
+  TaskSettings settings;
+  settings.type = RequestType::multiple_choice;
+  settings.metrics = parse_metrics(
+      OrderedJson::parse(R"([{"metric": "acc", "aggregation": "mean"}, {"metric": "acc_norm", "aggregation": "median"},
+                             {"metric": "mcc", "aggregation": "matthews_corrcoef"},
+                             {"metric": "f1", "aggregation": "def own(items):\n  return 0"},
+                             {"metric": "brier_score", "aggregation": "brier_score"}])"),
+      "t");
+  const TaskScorer scorer(settings, "t");
+  EXPECT_EQ(scorer.unknown_metrics(), (std::vector<std::string>{"acc_norm aggregated by median",
+                                                                "f1 aggregated by def own(items):\\n  return 0"}));
+}
+
+TEST(TaskScorer, RefusesToComputeNothing) {
+  TaskSettings settings;
+  settings.type = RequestType::multiple_choice;
+  settings.metrics = {{"bleu", OrderedJson::object()}, {"word_perplexity", OrderedJson::object()}};
+  EXPECT_EQ(message_of<datasets::DataError>([&] { TaskScorer(settings, "t.jsonl"); }),
+            "t.jsonl: metrics: found none that is known for multiple_choice (bleu, word_perplexity); expected one or "
+            "more of acc, f1, mcc, acc_norm, acc_bytes, exact_match, brier_score, acc_mutual_info");
+  settings.metrics.clear();
+  EXPECT_EQ(message_of<datasets::DataError>([&] { TaskScorer(settings, "t.jsonl"); }).substr(0, 70),
+            "t.jsonl: metrics: found none that is known for multiple_choice; expect");
 }
 
 TEST(ResponseOf, WindowsAddUp) {

@@ -2,8 +2,12 @@
 
 import json
 import pathlib
+import shutil
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -65,6 +69,65 @@ class RecallRun(unittest.TestCase):
                 again = self.run_config(CONFIG.replace("PROMPT", prompt))
                 self.assertEqual(again.stdout.splitlines()[-6:], done.stdout.splitlines()[-6:])
 
+    def workload(self):
+        workload = json.loads((self.work / "out" / "results.json").read_text())["workloads"][0]
+        for arm in workload["arms"].values():  # all but times
+            del arm["seconds"], arm["tokens_per_second"]
+        del workload["kernel_times"], workload["seconds"]
+        return workload
+
+    def test_goes_on_where_it_was_stopped(self):
+        for prompt in ("decode", "prefill"):
+            with self.subTest(prompt):
+                config = CONFIG.replace("PROMPT", f"{prompt}\n    batch: 2").replace("items: 3", "items: 24")
+                shutil.rmtree(self.work / "out", ignore_errors=True)
+                (self.work / "config.yaml").write_text(config)
+                parts = self.work / "out" / "progress" / "recall"
+                running = subprocess.Popen([program.program(), "run", str(self.work / "config.yaml"), "--output",
+                                            str(self.work / "out"), "--quiet"], stderr=subprocess.PIPE, text=True)
+                while not (parts / "000001.json").exists():
+                    self.assertIsNone(running.poll(), "it should still be at work")
+                    time.sleep(0.01)
+                running.send_signal(signal.SIGINT)
+                asked = time.monotonic()
+                _, said = running.communicate(timeout=60)
+                self.assertEqual((running.returncode, said), (130, "replayeval: stopped; the same command goes on from here\n"))
+                self.assertLess(time.monotonic() - asked, 10)  # a block of a batch, not a cell; wide for loaded machines
+                done = sorted(parts.iterdir())
+                self.assertIn(len(done), range(2, 12))
+                resumed = self.run_config(config)
+                self.assertEqual((resumed.returncode, resumed.stderr), (0, ""))
+                self.assertFalse(parts.exists())
+                gone_on = self.workload()
+                whole = self.run_config(config, "--overwrite")
+                self.assertEqual(whole.returncode, 0, whole.stderr)
+                self.assertEqual(self.workload(), gone_on)
+
+    def test_parts_are_read_back(self):
+        config = CONFIG.replace("PROMPT", "decode") + "  - {name: other, kind: recall, tasks: [{kind: copying, lengths: [99], items: 1}]}\n"
+        self.assertEqual(self.run_config(config, "--only", "recall").returncode, 0)
+        first = json.loads((self.work / "out" / "results.json").read_text())["workloads"][0]
+        (self.work / "out" / "results.json").unlink()
+        again = self.run_config(config, "--only", "recall")
+        self.assertEqual((again.returncode, again.stderr), (0, ""))
+        self.assertEqual(json.loads((self.work / "out" / "results.json").read_text())["workloads"][0], first)  # seconds, too
+        part = self.work / "out" / "progress" / "recall" / "000000.json"
+        part.write_text(part.read_text().replace("[[1", "[[0", 1))
+        (self.work / "out" / "results.json").unlink()
+        again = self.run_config(config, "--only", "recall")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("000000.json: damaged", again.stderr)
+        self.assertEqual(self.workload()["recall"], first["recall"])
+
+    def test_lengths_are_checked_before_any_work(self):
+        for task in ("{kind: facts, lengths: [480, 60], items: 3}", "{kind: needle_single, lengths: [30], items: 1}"):
+            config = CONFIG.replace("PROMPT", "decode") + f"  - name: last\n    kind: recall\n    tasks:\n      - {task}\n"
+            done = self.run_config(config)
+            self.assertEqual(done.returncode, 3, done.stdout)
+            self.assertRegex(done.stderr, r"config.yaml:20:9: recall '\w+': lengths: found (60|30), expected \d+ or more: ")
+            self.assertEqual(done.stderr.count("\n"), 1)
+            self.assertFalse((self.work / "out").exists())
+
     def test_refusals(self):
         for old, new, fragments in (
             ("kind: facts", "kind: facs", ("config.yaml:15:", "facs")),
@@ -72,6 +135,8 @@ class RecallRun(unittest.TestCase):
             ("lengths: [480]", "length: [400]", ("config.yaml:15:", "length")),
             ("lengths: [480]", "lengths: [20]", ("facts", "20")),
             ("block: 128", "context: 128", ("context", "a recall workload")),
+            ("depths: [0.5]", "depths: [0.5, 0.5]", ("config.yaml:16:", "depths: found 0.5 again")),
+            ("lengths: [480]", "lengths: [480, 480]", ("config.yaml:15:", "lengths: found 480 again")),
             ("items: 2", "items: 2, name: facts", ("another task's already",)),
         ):
             with self.subTest(new):

@@ -110,6 +110,48 @@ class TaskRunTest(unittest.TestCase):
         self.assertEqual(self.results()["choices"]["deltas"], before["deltas"])
         self.assertEqual((self.folder / "out/samples/choices.replay.jsonl").read_bytes(), samples)
 
+    def test_another_results_file_is_another_run(self):
+        rows = [{"doc_id": i, "doc": {"gold": i % 2, "other": 1}, "target": "0",
+                 "arguments": [["a river", " the"], ["a river", " of"]]} for i in range(4)]
+        self.write("samples.jsonl", rows)
+        workload = "  - {name: s, kind: task, source: {path: samples.jsonl, results: results.json}}\n"
+        for member in ("gold", "gold", "other"):
+            settings = {"output_type": "multiple_choice", "doc_to_target": member}
+            (self.folder / "results.json").write_text(json.dumps({"configs": {"s": settings}}))
+            done = self.run_config(workload)
+            self.assertEqual(done.returncode, 0 if member == "gold" else 3, done.stderr)
+        self.assertIn("holds another run (/data/s/settings_sha256", done.stderr)
+
+    def test_what_is_not_there_is_said(self):
+        both = CHOICES + TEXTS
+        self.assertEqual(self.run_config(both, "--only", "texts").returncode, 0)
+        report = program.call("report", self.folder / "out")
+        self.assertIn("warning: " + str(self.folder / "out") + ": of the config's workloads one is not there: choices", report.stderr)
+        self.assertIn("## choices\n\nNot there", (self.folder / "out/report.md").read_text())
+        done = self.run_config(both)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertNotIn("Not there", (self.folder / "out/report.md").read_text())
+        self.assertNotIn("warning", program.call("report", self.folder / "out").stderr)
+        twice = program.call("report", self.folder / "out", self.folder / "out", "--output", self.folder / "merged")
+        self.assertEqual(twice.returncode, 3)
+        self.assertIn(f"{self.folder}/out and {self.folder}/out: workload 'choices' is in both", twice.stderr)
+        (self.folder / "out/samples/texts.replay.jsonl").unlink()
+        again = self.run_config(both)
+        self.assertEqual(again.returncode, 0)
+        self.assertIn("samples/texts.replay.jsonl: is gone; to compute it again, use --overwrite", again.stderr)
+        empty = self.run_config(both, "--only", "")
+        self.assertEqual(empty.returncode, 3)
+        self.assertIn("--only: empty; expected a workload's name", empty.stderr)
+
+    def test_a_name_is_no_pattern(self):
+        (self.folder / "choices.jsonl").rename(self.folder / "c[1]*?.jsonl")
+        done = self.run_config(CHOICES.replace("choices.jsonl", "'c[1]*?.jsonl'"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shutil.rmtree(self.folder / "out")
+        self.refused(CHOICES.replace("choices.jsonl", "'c*.jsonl'"), "key 'source': expected an existing file", "c*.jsonl' is there")
+        self.refused(CHOICES.replace("choices.jsonl", '"a\\nb"'), "a\\nb")
+        self.refused(TEXTS.replace("}}", "}, margin: 0.1}"), "config.yaml:7:", "key 'margin': means nothing for loglikelihood_rolling")
+
     def test_merged_parts_are_taken_together(self):
         both = CHOICES + CHOICES.replace("name: choices", "name: again")
         whole = self.run_config(both)
@@ -130,6 +172,27 @@ class TaskRunTest(unittest.TestCase):
         self.assertEqual(json.loads((self.folder / "merged/results.json").read_text())["task_families"], families)
         self.assertIn("all tasks together", merged.stdout)
 
+    def test_numbers_that_are_not_finite_are_left_out(self):
+        # One word of many tokens: its perplexity is beyond what a double holds. Every other number is there.
+        self.write("texts.jsonl", [{"text": "".join(tiny_checkpoint.text(400, seed).split())} for seed in (1, 2, 3)])
+        done = self.run_config(TEXTS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("warning: workload 'texts': word_perplexity: 2 values not finite, left out", done.stderr)
+        texts = self.results()["texts"]
+        self.assertIn("word_perplexity: 2 values not finite, left out", texts["data"]["warnings"])
+        self.assertEqual([metric["name"] for metric in texts["data"]["metrics"]], ["byte_perplexity", "bits_per_byte"])
+        for arm in ("exact", "replay"):
+            self.assertNotIn("word_perplexity", texts["arms"][arm]["metrics"])
+            self.assertGreater(texts["arms"][arm]["metrics"]["bits_per_byte"]["value"], 0)
+        self.assertIn("bits_per_byte", texts["deltas"]["replay"])
+
+    def test_nothing_to_score(self):
+        self.write("texts.jsonl", [{"text": ""}])
+        done = self.run_config(TEXTS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("byte_perplexity: 2 values not finite, left out", done.stderr)
+        self.assertEqual(set(self.results()["texts"]["arms"]["exact"]["metrics"]), {"word_perplexity"})
+
     def refused(self, workloads, *parts):
         done = self.run_config(workloads)
         self.assertEqual(done.returncode, 3, done.stderr)
@@ -142,6 +205,11 @@ class TaskRunTest(unittest.TestCase):
         self.write("sums.jsonl", [{"context": "1 + 1 =", "target": "2", "temperature": 0.5, "top_p": 1.5, "until": ["."]}])
         self.refused(GENERATED, "sums.jsonl: line 1: top_p is 1.5", "at most 1")
         self.refused(CHOICES.replace("choices.jsonl", "none.jsonl"), "config.yaml:7:", "expected an existing file")
+        choices = CHOICES.replace("choices.jsonl", "{path: choices.jsonl, metrics: [bleu]}")
+        self.refused(choices, "choices.jsonl: metrics: found none that is known for multiple_choice (bleu)", "acc_norm")
+        self.refused(choices.replace("bleu", "acc, acc"), "config.yaml:7:", "a second metric 'acc'")
+        self.refused(choices.replace("bleu", ""), "config.yaml:7:", "at least one metric")
+        self.refused(CHOICES.replace("choices.jsonl", "/dev/zero"), "/dev/zero: is a device; expected a regular file")
         self.write("choices.jsonl", [{"context": "a", "choices": ["b"], "answer": 3}])
         self.refused(CHOICES, "choices.jsonl: line 1", "answer")
 

@@ -240,7 +240,7 @@ const std::vector<Mistake> mistakes = {
             "names"},
     Mistake{"kind: perplexity", "kind: haiku",
             ":8:11: key 'kind': expected one of perplexity, recall, task, generation, found 'haiku'"},
-    Mistake{"[a.txt]", "[]", ":9:14: key 'sources': expected a list of sources, each with a path, found a list"},
+    Mistake{"[a.txt]", "[]", ":9:14: key 'sources': expected a list of sources, each with a path, found an empty list"},
     Mistake{"[a.txt]", "[{name: a}]", ":9:15: key 'path': missing from a source; expected a file or a glob"},
     Mistake{"[a.txt]", "[a.txt, b/a.txt]",
             ":9:22: key 'name': 'a' is another source's already; expected distinct names"},

@@ -47,6 +47,14 @@ TEST(TaskConfig, EveryKeyArrives) {
 TEST(TaskConfig, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(refusal("name: t, kind: task"),
               HasSubstr("key 'source': missing from a task workload; expected a file of samples"));
+  EXPECT_THAT(
+      refusal("name: t, kind: recal, tasks: []"),
+      HasSubstr("x.yaml:6:20: key 'kind': expected one of perplexity, recall, task, generation, found 'recal'"));
+  EXPECT_THAT(refusal("name: t, source: t.jsonl"),
+              HasSubstr("x.yaml:6:5: key 'kind': missing from a workload; expected one of perplexity"));
+  EXPECT_THAT(refusal("name: t, kind: recall, tasks: []"), HasSubstr("found an empty list"));
+  EXPECT_THAT(refusal("name: t, kind: task, source: t.jsonl, seed: 9223372036854775808"),
+              HasSubstr("expected a whole number from 0 to 9223372036854775807, found '9223372036854775808'"));
   EXPECT_THAT(refusal("name: t, kind: task, source: ''"), HasSubstr("x.yaml:6:"));
   EXPECT_THAT(refusal("name: t, kind: task, source: t.jsonl, stride: 3"), HasSubstr("'stride'"));
   EXPECT_THAT(refusal("name: t, kind: task, source: {path: t.jsonl, typ: x}"), HasSubstr("'typ' is no key of a task"));
