@@ -80,7 +80,8 @@ void summarise_costs(const RunContext& context, const Shard& totals, reports::Wo
   for (const Arm& arm : context.arms) {
     reports::ArmResult& speed = result.arms[arm.name];
     speed.seconds = seconds[arm.name];
-    speed.tokens_per_second = static_cast<double>(totals.decoded_tokens) / (seconds[arm.name] + share);
+    const double time = seconds[arm.name] + share;  // zero where nothing was decoded
+    speed.tokens_per_second = time > 0.0 ? static_cast<double>(totals.decoded_tokens) / time : 0.0;
   }
   for (std::size_t arm = 0; arm < context.arms.size(); ++arm) {
     for (std::size_t mixer = 0; mixer < totals.storage_counts[arm].size(); ++mixer) {
