@@ -159,29 +159,36 @@ struct Tile {
 
   // S += factor B^T with this thread's rows of the factor.
   __device__ __forceinline__ void add_outer(const float (&factor)[kRows], const float* B) {
+    float b[kVectors][4];
+    load_columns(B, b);
+    add_outer(factor, b);
+  }
+
+  // The same with this lane's columns of B.
+  __device__ __forceinline__ void add_outer(const float (&factor)[kRows], const float (&B)[kVectors][4]) {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       if (!holds(v)) continue;
-      const float4 b = *reinterpret_cast<const float4*>(B + column_of(v));
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
-        s[r][v][0] = fmaf(factor[r], b.x, s[r][v][0]);
-        s[r][v][1] = fmaf(factor[r], b.y, s[r][v][1]);
-        s[r][v][2] = fmaf(factor[r], b.z, s[r][v][2]);
-        s[r][v][3] = fmaf(factor[r], b.w, s[r][v][3]);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) s[r][v][i] = fmaf(factor[r], B[v][i], s[r][v][i]);
       }
+    }
+  }
+
+  // This lane's columns of a row in shared memory.
+  __device__ __forceinline__ void load_columns(const float* row, float (&to)[kVectors][4]) const {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      if (holds(v)) load4<Dtype::float32>(row, column_of(v), to[v]);
     }
   }
 
   // S C for this warp's rows. Each lane gets the sum of the row own_row(); all lanes of the warp take part.
   __device__ __forceinline__ float dot(const float* C) const {
     float c[kVectors][4];
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      if (!holds(v)) continue;
-      const float4 at = *reinterpret_cast<const float4*>(C + column_of(v));
-      c[v][0] = at.x, c[v][1] = at.y, c[v][2] = at.z, c[v][3] = at.w;
-    }
+    load_columns(C, c);
     return dot(c);
   }
 

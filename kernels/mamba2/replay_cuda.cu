@@ -1,6 +1,7 @@
 // The replay executor's kernels and launches on the GPU.
 #include "kernels/mamba2/backends.h"
 #include "kernels/mamba2/replay_step_cuda.cuh"
+#include "kernels/mamba2/stream_backends_cuda.h"
 
 namespace replayeval::mamba2::cuda {
 namespace {
@@ -114,6 +115,7 @@ void launch_step(cudaStream_t stream, HeadGrid grid, ReplayArguments arguments) 
 void replay(void* stream, const Shape& shape, const ReplayForm& form, const Block& block, const Inputs& in,
             const Parameters& parameters, const State& state, const Ring& ring, const Output& out) {
   const auto on = static_cast<cudaStream_t>(stream);
+  if (replay_stream(on, shape, form, block, in, parameters, state, ring, out)) return;
   with_tile(shape, state.storage.dtype, [&]<class T, Dtype kState>() {
     for_batch(head_grid(head_shape(shape), block.batch, T::kWarpRows), block.batch, [&](const HeadGrid& grid) {
       const ReplayArguments arguments{shape, form, block, in, parameters, state, ring, out, grid.cut};

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 namespace replayeval::testing {
 namespace {
@@ -174,6 +175,67 @@ TEST_P(DeltaRuleBits, LargeBatchesEqualSmallOnes) {
           }
           ASSERT_EQ(alone.slot_bits(0), together.slot_bits(s)) << "sequence " << s;
         }
+      }
+    }
+  }
+}
+
+// Three steps of all sequences, of all but the last and of all but the last two, each at a ring position of its own:
+// once in one call with a padded row among them, once in calls of 16 rows.
+void expect_large_batches_equal_small_ones(DeviceKind kind, const DeltaProblem& problem, const DeltaArm& arm) {
+  const std::int64_t sequences = problem.sequences;
+  const std::int64_t leads = std::min<std::int64_t>(arm.replay ? arm.form.buffer_len : 1, 6);
+  DeltaDecoder large(kind, problem, arm, sequences + 3);
+  DeltaDecoder small(kind, problem, arm, sequences + 3);
+  const auto slot = [&](std::int64_t s) { return static_cast<std::int32_t>((s + 3) % (sequences + 3)); };
+  const std::vector<float> infinite(
+      static_cast<std::size_t>(problem.shape.num_value_heads * problem.shape.value_dim * problem.shape.key_dim),
+      __builtin_inff());
+  for (DeltaDecoder* decoder : {&large, &small}) {
+    decoder->set_state(slot(7), infinite);
+    for (std::int64_t lead = 1; lead < leads; ++lead) {
+      std::vector<FeedRow> rows;
+      for (std::int64_t s = lead; s < sequences; s += leads) rows.push_back({slot(s), s, 0});
+      decoder->feed(rows, lead);
+    }
+  }
+  for (std::int64_t t = 0; t < 3; ++t) {
+    std::vector<FeedRow> rows;
+    for (std::int64_t s = 0; s < sequences - t; ++s) rows.push_back({slot(s), s, s % leads + t});
+    rows.insert(rows.begin() + 100, FeedRow{-1, 0, 0});
+    Bytes expected;
+    for (std::size_t first = 0; first < rows.size(); first += 16) {
+      const std::vector<FeedRow> part(rows.begin() + static_cast<std::ptrdiff_t>(first),
+                                      rows.begin() + static_cast<std::ptrdiff_t>(std::min(first + 16, rows.size())));
+      const Bytes y = small.feed(part, 1);
+      expected.insert(expected.end(), y.begin(), y.end());
+    }
+    ASSERT_EQ(large.feed(rows, 1), expected) << "step " << t;
+  }
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    ASSERT_EQ(large.slot_bits(slot(s)), small.slot_bits(slot(s))) << "sequence " << s;
+  }
+  EXPECT_EQ(large.counts().non_finite, small.counts().non_finite);
+  EXPECT_EQ(large.counts().subnormal, small.counts().subnormal);
+  if (leads == 1) {
+    EXPECT_GT(large.counts().non_finite, 0U);
+  }
+}
+
+// Batches that stream through a GPU's multiprocessors, at all ring positions and with padded rows, against small
+// batches.
+TEST_P(DeltaRuleBits, StreamedBatchesEqualSmallOnes) {
+  if (device() == DeviceKind::cpu) GTEST_SKIP() << "the CPU has one way for all batches";
+  int turn = 0;
+  for (const auto& [shape, most, dtype] : std::vector<std::tuple<delta_rule::Shape, std::int64_t, Dtype>>{
+           {{4, 8, 128, 128}, 129, Dtype::bfloat16}, {{1, 8, 128, 64}, 257, Dtype::float32}}) {
+    const DeltaProblem problem = random_delta_problem(family(), shape, most, 9, dtype, 13);
+    for (const std::int64_t L : {1, 4, 16, 6, 32}) {
+      for (const DeltaArm& arm : every_delta_arm(L)) {
+        const bool streams = !arm.replay || (arm.form.route == Route::output_only && arm.form.flush == Flush::summed);
+        if (!streams || (!full_sweep() && turn++ % 7 != 0)) continue;
+        SCOPED_TRACE(arm_name(arm) + " value_dim " + std::to_string(shape.value_dim));
+        expect_large_batches_equal_small_ones(device(), problem, arm);
       }
     }
   }

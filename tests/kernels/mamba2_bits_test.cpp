@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 namespace replayeval::testing {
 namespace {
@@ -176,6 +177,68 @@ TEST_P(Mamba2Bits, LargeBatchesEqualSmallOnes) {
           }
           ASSERT_EQ(alone.slot_bits(0), together.slot_bits(s)) << "sequence " << s;
         }
+      }
+    }
+  }
+}
+
+// Three steps of all sequences, of all but the last and of all but the last two, each at a ring position of its own:
+// once in one call with a padded row among them, once in calls of 16 rows.
+void expect_large_batches_equal_small_ones(DeviceKind kind, const Mamba2Problem& problem, const Mamba2Arm& arm) {
+  const std::int64_t sequences = problem.sequences;
+  const std::int64_t leads = std::min<std::int64_t>(arm.replay ? arm.form.buffer_len : 1, 6);
+  Mamba2Decoder large(kind, problem, arm, sequences + 3);
+  Mamba2Decoder small(kind, problem, arm, sequences + 3);
+  const auto slot = [&](std::int64_t s) { return static_cast<std::int32_t>((s + 3) % (sequences + 3)); };
+  const std::vector<float> infinite(
+      static_cast<std::size_t>(problem.shape.num_heads * problem.shape.head_dim * problem.shape.state_size),
+      __builtin_inff());
+  for (Mamba2Decoder* decoder : {&large, &small}) {
+    decoder->set_state(slot(7), infinite);
+    for (std::int64_t lead = 1; lead < leads; ++lead) {
+      std::vector<FeedRow> rows;
+      for (std::int64_t s = lead; s < sequences; s += leads) rows.push_back({slot(s), s, 0});
+      decoder->feed(rows, lead);
+    }
+  }
+  for (std::int64_t t = 0; t < 3; ++t) {
+    std::vector<FeedRow> rows;
+    for (std::int64_t s = 0; s < sequences - t; ++s) rows.push_back({slot(s), s, s % leads + t});
+    rows.insert(rows.begin() + 100, FeedRow{-1, 0, 0});
+    Bytes expected;
+    for (std::size_t first = 0; first < rows.size(); first += 16) {
+      const std::vector<FeedRow> part(rows.begin() + static_cast<std::ptrdiff_t>(first),
+                                      rows.begin() + static_cast<std::ptrdiff_t>(std::min(first + 16, rows.size())));
+      const Bytes y = small.feed(part, 1);
+      expected.insert(expected.end(), y.begin(), y.end());
+    }
+    ASSERT_EQ(large.feed(rows, 1), expected) << "step " << t;
+  }
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    ASSERT_EQ(large.slot_bits(slot(s)), small.slot_bits(slot(s))) << "sequence " << s;
+  }
+  EXPECT_EQ(large.counts().non_finite, small.counts().non_finite);
+  EXPECT_EQ(large.counts().subnormal, small.counts().subnormal);
+  if (leads == 1) {
+    EXPECT_GT(large.counts().non_finite, 0U);
+  }
+}
+
+// Batches that stream through a GPU's multiprocessors, at all ring positions and with padded rows, against small
+// batches.
+TEST_P(Mamba2Bits, StreamedBatchesEqualSmallOnes) {
+  if (GetParam() == DeviceKind::cpu) GTEST_SKIP() << "the CPU has one way for all batches";
+  int turn = 0;
+  for (const auto& [shape, most, dtype] : std::vector<std::tuple<mamba2::Shape, std::int64_t, Dtype>>{
+           {{16, 2, 64, 128}, 257, Dtype::bfloat16}, {{8, 2, 128, 128}, 135, Dtype::float32}}) {
+    const Mamba2Problem problem = random_problem(shape, most, 9, dtype, 13);
+    for (const std::int64_t L : {1, 4, 16, 6, 32}) {
+      for (const Mamba2Arm& arm : every_arm(L)) {
+        const bool streams =
+            !arm.replay || (arm.form.route == mamba2::Route::output_only && arm.form.flush == mamba2::Flush::summed);
+        if (!streams || (!full_sweep() && turn++ % 5 != 0)) continue;
+        SCOPED_TRACE(arm_name(arm) + " head_dim " + std::to_string(shape.head_dim));
+        expect_large_batches_equal_small_ones(GetParam(), problem, arm);
       }
     }
   }

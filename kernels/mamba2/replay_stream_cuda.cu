@@ -1,0 +1,42 @@
+#include "kernels/mamba2/replay_stream_cuda.cuh"
+
+#include "kernels/mamba2/stream_backends_cuda.h"
+
+namespace replayeval::mamba2::cuda {
+namespace {
+
+template <Dtype kState, Dtype kRing>
+bool launch(cudaStream_t stream, StreamReplayArguments arguments) {
+  arguments.cut.operand_bytes = UnitRing<kRing>(arguments.form.buffer_len, arguments.shape.head_dim).bytes();
+  return launch_stream<ReplayJob<kState, kRing>>(stream, arguments);
+}
+
+template <Dtype kState>
+bool launch_with_ring(cudaStream_t stream, const StreamReplayArguments& arguments) {
+  return arguments.form.ring_dtype == Dtype::float32 ? launch<kState, Dtype::float32>(stream, arguments)
+                                                     : launch<kState, Dtype::bfloat16>(stream, arguments);
+}
+
+}  // namespace
+
+bool replay_stream(cudaStream_t stream, const Shape& shape, const ReplayForm& form, const Block& block,
+                   const Inputs& in, const Parameters& parameters, const State& state, const Ring& ring,
+                   const Output& out) {
+  if (!streams(shape) || block.tokens != 1 || form.route != Route::output_only || form.flush != Flush::summed ||
+      !copies_scalars(ring.dt, form.buffer_len, shape.head_dim)) {
+    return false;
+  }
+  const StreamReplayArguments arguments{
+      shape, form, block, in, parameters, state, ring, out, stream_cut(shape, block.batch)};
+  if (!is_large(block.batch * arguments.cut.units_per_row)) return false;
+  switch (state.storage.dtype) {
+    case Dtype::float32:
+      return launch_with_ring<Dtype::float32>(stream, arguments);
+    case Dtype::bfloat16:
+      return launch_with_ring<Dtype::bfloat16>(stream, arguments);
+    default:
+      return launch_with_ring<Dtype::float16>(stream, arguments);
+  }
+}
+
+}  // namespace replayeval::mamba2::cuda
