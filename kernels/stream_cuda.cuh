@@ -35,25 +35,99 @@ inline constexpr int kUnitRows = kUnitTiles * kTileRows;
 inline constexpr int kComputeThreads = 256;
 inline constexpr int kComputeWarps = kComputeThreads / 32;
 inline constexpr int kStreamThreads = kComputeThreads + 32;
-inline constexpr int kStreamBlocks = 2;  // on a multiprocessor, unless a ring leaves no room
+// Blocks on a multiprocessor: 16-bit states take twice the arithmetic for a byte.
+#ifndef F32_BLOCKS
+#define F32_BLOCKS 1
+#endif
+template <Dtype kState>
+inline constexpr int kStreamBlocks = kState == Dtype::float32 ? F32_BLOCKS : 2;
 inline constexpr int kMaxStages = 8;
 static_assert(StreamTile::kWarpRows * kComputeWarps == kTileRows);
-static_assert(StreamTile::kLanes / StreamTile::kRows == kUnitTiles, "each lane finishes one row of one tile");
+static_assert(StreamTile::kRows * kUnitTiles == 32, "each lane finishes one row of one tile");
+
+// Of the kernel's code as loaded, not of what the GPU could run.
+template <class Kernel>
+cudaFuncAttributes attributes_of(Kernel kernel) {
+  cudaFuncAttributes attributes{};
+  expect_success(cudaFuncGetAttributes(&attributes, kernel), "reading a kernel's attributes");
+  return attributes;
+}
+
+inline int device_attribute(cudaDeviceAttr attribute) {
+  int device = 0;
+  int value = 0;
+  expect_success(cudaGetDevice(&device), "cudaGetDevice");
+  expect_success(cudaDeviceGetAttribute(&value, attribute, device), "reading the GPU's attributes");
+  return value;
+}
+
+// Division by a number that a launch knows, of values below 2^31 (Granlund & Montgomery 1994).
+struct Divisor {
+  unsigned by = 1, factor = 0, shift = 0;
+
+  Divisor() = default;
+  explicit Divisor(int divisor) : by(static_cast<unsigned>(divisor)) {
+    unsigned log2 = 0;
+    while ((1U << log2) < by) ++log2;
+    factor = static_cast<unsigned>(((std::uint64_t{1} << (31 + log2)) + by - 1) / by);
+    shift = log2 - 1;
+  }
+  __device__ __forceinline__ int divide(int value) const {
+    return by == 1 ? value : static_cast<int>(__umulhi(static_cast<unsigned>(value), factor) >> shift);
+  }
+};
 
 // How a batch is cut into units.
 struct StreamCut {
   int units_per_row = 0;
   int units = 0;
+  int head_rows_log2 = 0;  // a head has 64, 128 or 256 rows
+  Divisor per_row, per_group;
   int stages = 0;         // tiles in shared memory
   int operand_bytes = 0;  // of one unit, at most; a multiple of 16
+
+  StreamCut() = default;
+  StreamCut(const HeadShape& shape, std::int64_t batch)
+      : units_per_row(shape.heads * shape.rows / kUnitRows),
+        units(static_cast<int>(batch * units_per_row)),
+        head_rows_log2(shape.rows == 64    ? 6
+                       : shape.rows == 128 ? 7
+                                           : 8),
+        per_row(units_per_row),
+        per_group(units_per_row / shape.groups) {}
 };
 
-struct Unit {
-  int row;        // of the batch
-  int first_row;  // of the sequence's rows of all heads, which the unit's kUnitRows follow
+// Whether a batch can be cut so and has units enough for every block to get one; fewer are cut finer by the other
+// kernels.
+inline bool streams(const HeadShape& shape, std::int64_t batch) {
+  const bool whole_tiles = shape.rows == 64 || shape.rows == 128 || shape.rows == 256;
+  if (shape.columns != kTileColumns || !whole_tiles || shape.heads / shape.groups * shape.rows % kUnitRows != 0) {
+    return false;
+  }
+  const std::int64_t units = batch * shape.heads * shape.rows / kUnitRows;
+  return units >= std::int64_t{2} * device_attribute(cudaDevAttrMultiProcessorCount) && units < (1 << 30);
+}
 
-  __device__ __forceinline__ Unit(const StreamCut& cut, int unit)
-      : row(unit / cut.units_per_row), first_row(unit % cut.units_per_row * kUnitRows) {}
+struct Unit {
+  int row;                // of the batch
+  int first_row;          // of the sequence's rows of all heads, which the unit's kUnitRows follow
+  int first_head, heads;  // whose rows these are
+  int group;              // of these heads
+  bool leads_group;       // has the group's first rows
+  int head_rows_log2;
+
+  __device__ __forceinline__ Unit(const StreamCut& cut, int unit) : head_rows_log2(cut.head_rows_log2) {
+    row = cut.per_row.divide(unit);
+    const int in_row = unit - row * cut.units_per_row;
+    first_row = in_row * kUnitRows;
+    first_head = first_row >> head_rows_log2;
+    heads = kUnitRows >> head_rows_log2;
+    group = cut.per_group.divide(in_row);
+    leads_group = in_row == group * static_cast<int>(cut.per_group.by);
+  }
+  // Of one of the unit's rows: the head among the unit's, and the row in it.
+  __device__ __forceinline__ int head_of(int unit_row) const { return unit_row >> head_rows_log2; }
+  __device__ __forceinline__ int row_in_head(int unit_row) const { return unit_row & ((1 << head_rows_log2) - 1); }
 };
 
 // Where a unit's sequence stands; a cursor of -1: nothing to compute.
@@ -64,6 +138,55 @@ struct Place {
 struct StreamBarriers {
   Barrier tile_full[kMaxStages], tile_empty[kMaxStages];
   Barrier operands_full[2], operands_empty[2];
+};
+
+// Whether rows of a small operand can be read four elements at a time.
+inline bool lies_in_fours(const void* data, std::int64_t stride, Dtype dtype) {
+  return reinterpret_cast<std::uintptr_t>(data) % (4 * dtype_size(dtype)) == 0 && stride % 4 == 0;
+}
+
+// Elements of a small operand on their way, as they lie in memory: to decode them is to wait for them.
+struct RawElement {
+  std::uint32_t bits;
+
+  __device__ __forceinline__ void load(const void* data, std::int64_t index, Dtype dtype) {
+    bits = dtype == Dtype::float32 ? static_cast<const std::uint32_t*>(data)[index]
+                                   : static_cast<const std::uint16_t*>(data)[index];
+  }
+  __device__ __forceinline__ float decode(Dtype dtype) const {
+    if (dtype == Dtype::float32) return __uint_as_float(bits);
+    return dtype == Dtype::bfloat16 ? decode_bfloat16(bits) : decode_float16(bits);
+  }
+};
+
+struct RawFour {
+  std::uint32_t words[4];  // one element each, or two 16-bit elements in each of the first two
+
+  // fours: lies_in_fours().
+  __device__ __forceinline__ void load(const void* data, std::int64_t index, Dtype dtype, bool fours) {
+    if (!fours) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        RawElement element;
+        element.load(data, index + i, dtype);
+        words[i] = element.bits;
+      }
+    } else if (dtype == Dtype::float32) {
+      const uint4 four = *reinterpret_cast<const uint4*>(static_cast<const float*>(data) + index);
+      words[0] = four.x, words[1] = four.y, words[2] = four.z, words[3] = four.w;
+    } else {
+      const uint2 four = *reinterpret_cast<const uint2*>(static_cast<const std::uint16_t*>(data) + index);
+      words[0] = four.x, words[1] = four.y;
+    }
+  }
+  __device__ __forceinline__ void decode(Dtype dtype, bool fours, float (&to)[4]) const {
+    const bool pairs = fours && dtype != Dtype::float32;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const std::uint32_t paired = i % 2 == 0 ? words[i / 2] & 0xFFFFU : words[i / 2] >> 16;
+      to[i] = RawElement{pairs ? paired : words[i]}.decode(dtype);
+    }
+  }
 };
 
 // A place in the ring of stages, in turn.
@@ -82,39 +205,96 @@ struct Turn {
 template <Dtype kState>
 class Tiles {
  public:
+  using Stored = typename StreamTile::template Stored<kState>;
+
   __device__ __forceinline__ Tiles(StreamBarriers& barriers, const char* memory, int stages)
       : barriers_(barriers), memory_(memory), stages_(stages) {}
 
-  // The next tile, in every warp; its place in shared memory is free again afterwards.
-  __device__ __forceinline__ void take(StreamTile& tile) {
+  // The next tile, in every warp: where it lies, until release().
+  __device__ __forceinline__ const void* wait() {
     barriers_.tile_full[turn_.stage].wait(turn_.parity);
-    typename StreamTile::template Stored<kState> stored;
-    tile.template load<kState>(memory_ + turn_.stage * kBytes, 0, stored);
-    tile.template unpack<kState>(stored);
-    release();
+    return memory_ + turn_.stage * kBytes;
   }
-  __device__ __forceinline__ void skip() {
-    barriers_.tile_full[turn_.stage].wait(turn_.parity);
-    release();
-  }
-
-  static constexpr int kBytes = kTileRows * kTileColumns * (kState == Dtype::float32 ? 4 : 2);
-
- private:
   __device__ __forceinline__ void release() {
     __syncwarp();
     if (threadIdx.x % 32 == 0) barriers_.tile_empty[turn_.stage].arrive();
     turn_.next(stages_);
   }
+  // Takes it to registers.
+  __device__ __forceinline__ void take(Stored& stored) {
+    StreamTile(kTileColumns, kTileRows).template load<kState>(wait(), 0, stored);
+    release();
+  }
+  __device__ __forceinline__ void take(StreamTile& tile) {
+    Stored stored;
+    take(stored);
+    tile.template unpack<kState>(stored);
+  }
 
+  static constexpr int kBytes = kTileRows * kTileColumns * (kState == Dtype::float32 ? 4 : 2);
+
+ private:
   StreamBarriers& barriers_;
   const char* memory_;
   int stages_;
   Turn turn_;
 };
 
-// A lane finishes one row of one of a unit's tiles, the tile whose sums it keeps; row own_row() of its warp's.
-__device__ __forceinline__ int own_tile() { return static_cast<int>(threadIdx.x) % kUnitTiles; }
+// The row of a unit that a lane finishes: one of its warp's eight in one of the four tiles.
+__device__ __forceinline__ int own_tile() { return static_cast<int>(threadIdx.x) % 32 / StreamTile::kRows; }
+__device__ __forceinline__ int own_row() {
+  return own_tile() * kTileRows + static_cast<int>(threadIdx.x) / 32 * StreamTile::kRows +
+         static_cast<int>(threadIdx.x) % StreamTile::kRows;
+}
+
+// Of a product of tile t as Tile::dot() leaves it, what belongs to the lane's own row.
+__device__ __forceinline__ void keep_own(float sum, int t, float& own) {
+  const int row = static_cast<int>(threadIdx.x) % StreamTile::kRows;
+  const float given = __shfl_sync(0xFFFFFFFFU, sum, row * (StreamTile::kLanes / StreamTile::kRows));
+  if (own_tile() == t) own = given;
+}
+
+// fold() of 32 values over a warp's lanes, for which the compiler does not see through that function's loops: lane i
+// gets the sum of value i, the lanes added pairwise from far to near.
+template <int kDistance = 16>
+__device__ __forceinline__ float fold_all(float (&sum)[32]) {
+  const bool upper = (threadIdx.x & kDistance) != 0;
+#pragma unroll
+  for (int r = 0; r < kDistance; ++r) {
+    const float given = upper ? sum[r] : sum[r + kDistance];
+    const float kept = upper ? sum[r + kDistance] : sum[r];
+    sum[r] = kept + __shfl_xor_sync(0xFFFFFFFFU, given, kDistance);
+  }
+  if constexpr (kDistance > 1) return fold_all<kDistance / 2>(sum);
+  return sum[0];
+}
+
+// A lane's share of Tile::dot() for one row: the products with its four columns of x. fold_all() of 32 such shares, for
+// eight rows each of four products, gives a lane the whole of one.
+__device__ __forceinline__ float dot_share(const float (&values)[4], const float (&x)[1][4]) {
+  float sum = 0.0F;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) sum = fmaf(values[i], x[0][i], sum);
+  return sum;
+}
+
+// Calls use(t, r, values) for this lane's columns of its warp's row r of the unit's tile t. The next
+// tile is in registers before the last is used.
+template <Dtype kState, class Use>
+__device__ __forceinline__ void for_rows(Tiles<kState>& tiles, const Use& use) {
+  float values[4];
+  typename Tiles<kState>::Stored stored[2];
+  tiles.take(stored[0]);
+#pragma unroll
+  for (int t = 0; t < kUnitTiles; ++t) {
+    if (t + 1 < kUnitTiles) tiles.take(stored[(t + 1) % 2]);
+#pragma unroll
+    for (int r = 0; r < StreamTile::kRows; ++r) {
+      stored[t % 2][r][0].unpack(values);
+      use(t, r, values);
+    }
+  }
+}
 
 // Tile t of a unit becomes what memory holds.
 template <Dtype kState, class Arguments>
@@ -214,7 +394,7 @@ __device__ __forceinline__ void compute(const typename Job::Arguments& a, Stream
       parity ^= 1;
     } else {
       const bool known = place.slot >= 0 && place.slot < a.state.slots;
-      for (int t = 0; known && t < kUnitTiles; ++t) tiles.skip();
+      for (int t = 0; known && t < kUnitTiles; ++t) tiles.wait(), tiles.release();
       fill_unit(a, unit, place.slot < 0 ? 0.0F : nanf(""));
       next();
     }
@@ -226,7 +406,7 @@ __device__ __forceinline__ void compute(const typename Job::Arguments& a, Stream
 }
 
 template <class Job>
-__global__ void __launch_bounds__(kStreamThreads, kStreamBlocks)
+__global__ void __launch_bounds__(kStreamThreads, kStreamBlocks<Job::kState>)
     stream_kernel(const __grid_constant__ typename Job::Arguments a) {
   extern __shared__ __align__(128) char stream_memory[];
   __shared__ StreamBarriers barriers;
@@ -251,27 +431,6 @@ __global__ void __launch_bounds__(kStreamThreads, kStreamBlocks)
   } else {
     compute<Job>(a, barriers, places, shared, stream_memory);
   }
-}
-
-// Of the kernel's code as loaded, not of what the GPU could run.
-template <class Kernel>
-cudaFuncAttributes attributes_of(Kernel kernel) {
-  cudaFuncAttributes attributes{};
-  expect_success(cudaFuncGetAttributes(&attributes, kernel), "reading a kernel's attributes");
-  return attributes;
-}
-
-inline int device_attribute(cudaDeviceAttr attribute) {
-  int device = 0;
-  int value = 0;
-  expect_success(cudaGetDevice(&device), "cudaGetDevice");
-  expect_success(cudaDeviceGetAttribute(&value, attribute, device), "reading the GPU's attributes");
-  return value;
-}
-
-// Sequences enough that every block gets a unit; fewer are cut finer by the other kernels.
-inline bool is_large(std::int64_t units) {
-  return units >= kStreamBlocks * device_attribute(cudaDevAttrMultiProcessorCount) && units < (1 << 30);
 }
 
 // Launches `kernel` so that it may overlap with the launch before it; it must call wait_for_earlier_launches().
@@ -303,7 +462,8 @@ bool launch_stream(cudaStream_t stream, typename Job::Arguments arguments) {
   const int all = device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
   const int taken = kReserved + static_cast<int>(attributes.sharedSizeBytes) + 2 * arguments.cut.operand_bytes;
   const auto stages = [&](int blocks) { return std::min(kMaxStages, (all / blocks - taken) / kTileBytes); };
-  const int blocks = stages(kStreamBlocks) >= 2 ? kStreamBlocks : 1;
+  constexpr int kBlocks = kStreamBlocks<Job::kState>;
+  const int blocks = stages(kBlocks) >= 2 ? kBlocks : 1;
   arguments.cut.stages = stages(blocks);
   if (arguments.cut.stages < 2) return false;
   const auto shared = static_cast<std::size_t>(arguments.cut.stages * kTileBytes + 2 * arguments.cut.operand_bytes);

@@ -19,12 +19,10 @@ struct RingView {
 template <Dtype kRing>
 struct UnitRing {
   static constexpr int kSize = kRing == Dtype::float32 ? 4 : 2;
-  int buffer_len, head_rows, heads;
+  int buffer_len, heads, head_rows;
 
-  __host__ __device__ __forceinline__ UnitRing(std::int64_t length, std::int64_t rows_of_a_head)
-      : buffer_len(static_cast<int>(length)),
-        head_rows(static_cast<int>(rows_of_a_head)),
-        heads(kUnitRows / head_rows) {}
+  __host__ __device__ __forceinline__ UnitRing(std::int64_t length, int head_rows_log2)
+      : buffer_len(static_cast<int>(length)), heads(kUnitRows >> head_rows_log2), head_rows(1 << head_rows_log2) {}
 
   __host__ __device__ __forceinline__ int rows_begin() const { return buffer_len * kTileColumns * kSize; }
   __host__ __device__ __forceinline__ int head_stride() const { return buffer_len * head_rows * kSize + 16; }
@@ -34,11 +32,9 @@ struct UnitRing {
   }
   __host__ __device__ __forceinline__ int bytes() const { return scalars_begin() + scalar_bytes(); }
 
-  // A row of the unit: its head among the unit's, its first entry's element, and from entry to entry head_rows
-  // elements.
-  __device__ __forceinline__ int head_of(int row) const { return row / head_rows; }
-  __device__ __forceinline__ const char* row(const char* memory, int row) const {
-    return memory + rows_begin() + head_of(row) * head_stride() + row % head_rows * kSize;
+  // One of the unit's rows: its first entry's element; from entry to entry it is head_rows elements.
+  __device__ __forceinline__ const char* row(const char* memory, const Unit& unit, int unit_row) const {
+    return memory + rows_begin() + unit.head_of(unit_row) * head_stride() + unit.row_in_head(unit_row) * kSize;
   }
   __device__ __forceinline__ const float* scalars(const char* memory) const {
     return reinterpret_cast<const float*>(memory + scalars_begin());
@@ -49,11 +45,11 @@ struct UnitRing {
     if (entries == 0) return 0;
     return static_cast<unsigned>(entries * (kTileColumns + kUnitRows) * kSize + scalar_bytes());
   }
-  __device__ __forceinline__ void copy(const RingView& from, int slot, int group, int first_head, int entries,
-                                       char* memory, Barrier& barrier) const {
+  __device__ __forceinline__ void copy(const RingView& from, int slot, const Unit& unit, int entries, char* memory,
+                                       Barrier& barrier) const {
     if (entries == 0) return;
-    const std::int64_t group_entry = (slot * from.groups + group) * buffer_len;
-    const std::int64_t head_entry = (slot * from.heads + first_head) * buffer_len;
+    const std::int64_t group_entry = (slot * from.groups + unit.group) * buffer_len;
+    const std::int64_t head_entry = (slot * from.heads + unit.first_head) * buffer_len;
     copy_bulk(memory, static_cast<const char*>(from.columns) + group_entry * kTileColumns * kSize,
               static_cast<unsigned>(entries * kTileColumns * kSize), barrier);
     copy_bulk(memory + scalars_begin(), from.scalars + head_entry, static_cast<unsigned>(scalar_bytes()), barrier);
@@ -77,42 +73,86 @@ __device__ __forceinline__ float ring_element(const char* row, int index) {
   return decode_bfloat16(reinterpret_cast<const std::uint16_t*>(row)[index]);
 }
 
-// S <- scale S, then S += (weight[j] rows_j) columns_j^T for j = 0 … count - 1. row: this thread's first.
+// Each warp's own, while a flush adds entries: what they weigh times this warp's rows.
+inline constexpr int kFactorEntries = 16;
+struct FlushFactors {
+  float of[kComputeWarps][kFactorEntries][StreamTile::kRows];
+};
+
+// S <- scale S, then S += (weight[j] rows_j) columns_j^T for j = 0 … count - 1. rows: of this warp's first row.
 template <Dtype kRing>
-__device__ __forceinline__ void add_entries(StreamTile& tile, const char* columns, const char* row, int head_rows,
-                                            int count, float scale, const float* weight) {
+__device__ __forceinline__ void add_entries(StreamTile& tile, const char* columns, const char* rows, int head_rows,
+                                            int count, float scale, const float* weight, FlushFactors& factors) {
+  float(&own)[kFactorEntries][StreamTile::kRows] = factors.of[threadIdx.x / 32];
+  const auto lane = static_cast<int>(threadIdx.x) % 32;
   tile.multiply(scale);
-  for (int j = 0; j < count; ++j) {
-    float column[1][4];
-    load4<kRing>(columns, j * kTileColumns + StreamTile::column_of(0), column[0]);
-    float factor[StreamTile::kRows];
-#pragma unroll
-    for (int r = 0; r < StreamTile::kRows; r += 4) {
-      float values[4];
-      load4<kRing>(row, j * head_rows + r, values);
-#pragma unroll
-      for (int i = 0; i < 4; ++i) factor[r + i] = weight[j] * values[i];
+  for (int first = 0; first < count; first += kFactorEntries) {
+    const int entries = min(kFactorEntries, count - first);
+    __syncwarp();
+    for (int i = lane; i < entries * StreamTile::kRows; i += 32) {
+      const int j = i / StreamTile::kRows;
+      const int r = i % StreamTile::kRows;
+      own[j][r] = weight[first + j] * ring_element<kRing>(rows, (first + j) * head_rows + r);
     }
-    tile.add_outer(factor, column);
+    __syncwarp();
+#pragma unroll 3
+    for (int j = 0; j < entries; ++j) {
+      float column[1][4];
+      load4<kRing>(columns, (first + j) * kTileColumns + StreamTile::column_of(0), column[0]);
+      float factor[StreamTile::kRows];
+#pragma unroll
+      for (int r = 0; r < StreamTile::kRows; r += 4) {
+        const float4 four = *reinterpret_cast<const float4*>(&own[j][r]);
+        factor[r] = four.x, factor[r + 1] = four.y, factor[r + 2] = four.z, factor[r + 3] = four.w;
+      }
+      tile.add_outer(factor, column);
+    }
   }
 }
 
-// to[j] = columns_j · x of the ring's `count` entries and then of the token's own, `token`, which is not rounded; two a
-// warp, in the tile's order of sums. `to` has room for one value more.
+// to[j] = columns_j · x for the ring's first `count` entries, two a warp, in the tile's order of sums. `to` has room
+// for one value more.
 template <Dtype kRing>
-__device__ __forceinline__ void ring_dots(const char* columns, const float* token, int count, const float (&x)[1][4],
-                                          float* to) {
-  for (int j = static_cast<int>(threadIdx.x) / 32 * 2; j <= count; j += 2 * kComputeWarps) {
+__device__ __forceinline__ void ring_dots(const char* columns, int count, const float (&x)[1][4], float* to) {
+  for (int j = static_cast<int>(threadIdx.x) / 32 * 2; j < count; j += 2 * kComputeWarps) {
     const float dot = dot_two_rows<StreamTile>(x, kTileColumns, [&](int row, int v, float(&values)[4]) {
-      const int column = StreamTile::column_of(v);
-      if (j + row < count) {
-        load4<kRing>(columns, (j + row) * kTileColumns + column, values);
-      } else {  // the token's; a row past it is not used
-        load4<Dtype::float32>(token, column, values);
-      }
+      const int entry = min(j + row, count - 1);  // the row past the end is not used
+      load4<kRing>(columns, entry * kTileColumns + StreamTile::column_of(v), values);
     });
-    if (threadIdx.x % 16 == 0) to[j + static_cast<int>(threadIdx.x) % 32 / 16] = dot;
+    if (threadIdx.x % 16 == 0 && j + static_cast<int>(threadIdx.x) % 32 / 16 < count) {
+      to[j + static_cast<int>(threadIdx.x) % 32 / 16] = dot;
+    }
   }
+}
+
+// The same for one row, a · x, of which each lane has its columns; in every lane.
+__device__ __forceinline__ float row_dot(const float (&a)[4], const float (&x)[4]) {
+  float sum[1] = {0.0F};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) sum[0] = fmaf(a[i], x[i], sum[0]);
+  return fold<StreamTile::kLanes>(sum);
+}
+
+// Values of a ring, two a lane: `low` is entry `lane`, `high` entry 32 + lane.
+struct LaneValues {
+  float low = 0.0F, high = 0.0F;
+};
+
+// after.… = the sum of the values after the lane's own up to entry count - 1, from the newest down; returns the sum of
+// all. All lanes of the warp take part.
+__device__ __forceinline__ float sums_after(const LaneValues& values, int count, LaneValues& after) {
+  const auto lane = static_cast<int>(threadIdx.x) % 32;
+  float sum = 0.0F;
+  for (int i = count - 1; i >= 32; --i) {
+    if (lane == i - 32) after.high = sum;
+    sum = sum + __shfl_sync(0xFFFFFFFFU, values.high, i - 32);
+  }
+#pragma unroll 4
+  for (int i = min(count, 32) - 1; i >= 0; --i) {
+    if (lane == i) after.low = sum;
+    sum = sum + __shfl_sync(0xFFFFFFFFU, values.low, i);
+  }
+  return sum;
 }
 
 }  // namespace replayeval::cuda

@@ -36,11 +36,18 @@ DecodeCase::DecodeCase(BenchDevice& device, const ReplayOptions& options, std::i
   const std::size_t bytes = bytes_of(state_elements, state);
   const std::size_t copies = std::max<std::size_t>(1, (kRotatedBytes + bytes - 1) / bytes);
   for (std::size_t i = 0; i < copies; ++i) states_.push_back(normal(state_elements, state));
-  for (std::int64_t position = 0; position < options.buffer_len; ++position) {
-    const std::vector<std::int32_t> values(static_cast<std::size_t>(batch), static_cast<std::int32_t>(position));
+  const auto cursors = [&](std::int64_t step, std::int64_t lead) {
+    std::vector<std::int32_t> values(static_cast<std::size_t>(batch));
+    for (std::int64_t b = 0; b < batch; ++b) {
+      values[static_cast<std::size_t>(b)] = static_cast<std::int32_t>((step + lead * b) % options.buffer_len);
+    }
     auto* memory = static_cast<std::int32_t*>(device.allocate(values.size() * sizeof(std::int32_t)));
     device.upload(memory, values.data(), values.size() * sizeof(std::int32_t));
-    cursors_.push_back(memory);
+    return memory;
+  };
+  for (std::int64_t step = 0; step < options.buffer_len; ++step) {
+    in_step_.push_back(cursors(step, 0));
+    mixed_.push_back(cursors(step, 1));
   }
 }
 
@@ -52,8 +59,9 @@ void DecodeCase::exact_steps() {
   for (std::size_t i = 0; i < copies(); ++i) exact_step(state(i));
 }
 
-void DecodeCase::replay_steps(std::int64_t position) {
-  for (std::size_t i = 0; i < copies(); ++i) replay_step(state(i), i, cursors_[static_cast<std::size_t>(position)]);
+void DecodeCase::replay_steps(std::int64_t step, bool mixed) {
+  const std::int32_t* cursors = (mixed ? mixed_ : in_step_)[static_cast<std::size_t>(step)];
+  for (std::size_t i = 0; i < copies(); ++i) replay_step(state(i), i, cursors);
 }
 
 double DecodeCase::replay_bytes() const {

@@ -23,9 +23,10 @@ class DecodeCase {
  public:
   virtual ~DecodeCase() = default;
 
-  // One step of every copy of the caches, at a ring position for replay.
+  // One step of every copy of the caches; for replay the `step`-th of a ring cycle. In step all sequences are at that
+  // ring position; mixed, sequence b is b positions ahead.
   void exact_steps();
-  void replay_steps(std::int64_t position);
+  void replay_steps(std::int64_t step, bool mixed);
   std::size_t copies() const { return states_.size(); }
 
   // Bytes of state, ring, inputs and output that a step has to move; replay's over a ring cycle: L steps read the state
@@ -61,7 +62,7 @@ class DecodeCase {
   Dtype state_dtype_;
   std::int64_t state_elements_;
   std::vector<void*> states_;
-  std::vector<std::int32_t*> cursors_;  // one array a ring position
+  std::vector<std::int32_t*> in_step_, mixed_;  // cursors; one array a step of the ring cycle
 };
 
 }  // namespace replayeval::bench

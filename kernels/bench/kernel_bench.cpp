@@ -30,12 +30,14 @@ struct Options {
   delta_rule::Shape delta{16, 32, 128, 128};
   std::int64_t buffer_len = 16;
   int repeats = 10;
+  bool by_position = false;
 };
 
 struct Row {
   std::int64_t batch = 0;
   Dtype state = Dtype::float32;
-  Timing exact, replay;  // microseconds a step
+  Timing exact, replay, mixed;  // microseconds a step; replay with all sequences in step, and at mixed ring positions
+  std::vector<Timing> by_position;  // of replay, in step
   double exact_bytes = 0.0, replay_bytes = 0.0;
 };
 
@@ -52,12 +54,23 @@ Row time_case(BenchDevice& device, const Options& options, std::int64_t batch, D
   const std::unique_ptr<DecodeCase> decode = make_case(device, options, batch, state);
   const auto per_step = [](Timing t, double steps) { return Timing{t.median / steps, t.min / steps, t.max / steps}; };
   const auto copies = static_cast<double>(decode->copies());
-  Row row{batch, state, {}, {}, decode->exact_bytes(), decode->replay_bytes()};
+  const auto cycle = static_cast<double>(options.buffer_len);
+  Row row;
+  row.batch = batch;
+  row.state = state;
+  row.exact_bytes = decode->exact_bytes();
+  row.replay_bytes = decode->replay_bytes();
   row.exact = per_step(device.time([&] { decode->exact_steps(); }, options.repeats), copies);
-  const auto ring_cycle = [&] {
-    for (std::int64_t position = 0; position < options.buffer_len; ++position) decode->replay_steps(position);
-  };
-  row.replay = per_step(device.time(ring_cycle, options.repeats), copies * static_cast<double>(options.buffer_len));
+  for (const bool mixed : {false, true}) {
+    const auto ring_cycle = [&] {
+      for (std::int64_t step = 0; step < options.buffer_len; ++step) decode->replay_steps(step, mixed);
+    };
+    (mixed ? row.mixed : row.replay) = per_step(device.time(ring_cycle, options.repeats), copies * cycle);
+  }
+  for (std::int64_t position = 0; options.by_position && position < options.buffer_len; ++position) {
+    const auto steps = [&] { decode->replay_steps(position, false); };
+    row.by_position.push_back(per_step(device.time(steps, options.repeats), copies));
+  }
   return row;
 }
 
@@ -68,20 +81,25 @@ void print(const Row& row, double bandwidth) {
     const double per_second = bytes / t.median * 1e6;
     return fmt::format("{:6.3f} {:3.0f}%", per_second / 1e12, 100.0 * per_second / bandwidth);
   };
-  std::cout << fmt::format("{:5} {:9} {:30} {:>11}  {:30} {:>11} {:6.2f}x\n", row.batch, dtype_name(row.state),
+  std::cout << fmt::format("{:5} {:9} {:30} {:>11}  {:30} {:>11} {:6.2f}x  {:30}\n", row.batch, dtype_name(row.state),
                            span(row.exact), rate(row.exact_bytes, row.exact), span(row.replay),
-                           rate(row.replay_bytes, row.replay), row.exact.median / row.replay.median)
-            << std::flush;
+                           rate(row.replay_bytes, row.replay), row.exact.median / row.replay.median, span(row.mixed));
+  if (!row.by_position.empty()) std::cout << "      by ring position:";
+  for (const Timing& t : row.by_position) std::cout << fmt::format(" {:.2f}", t.median);
+  std::cout << (row.by_position.empty() ? "" : "\n") << std::flush;
 }
 
 nlohmann::json to_json(const Row& row) {
   const auto timing = [](const Timing& t, double bytes) {
     return nlohmann::json{{"microseconds", t.median}, {"min", t.min}, {"max", t.max}, {"bytes", bytes}};
   };
-  return {{"batch", row.batch},
-          {"state", dtype_name(row.state)},
-          {"exact", timing(row.exact, row.exact_bytes)},
-          {"replay", timing(row.replay, row.replay_bytes)}};
+  nlohmann::json result{{"batch", row.batch},
+                        {"state", dtype_name(row.state)},
+                        {"exact", timing(row.exact, row.exact_bytes)},
+                        {"replay", timing(row.replay, row.replay_bytes)},
+                        {"replay_mixed", timing(row.mixed, row.replay_bytes)}};
+  for (const Timing& t : row.by_position) result["replay_by_position"].push_back(t.median);
+  return result;
 }
 
 nlohmann::json shape_json(const Options& o) {
@@ -137,8 +155,9 @@ void run(const Options& options) {
   std::cout << fmt::format("{}, plain reads {:.3f} TB/s; {}: {}, L {}, {}, {}, ring {}\n", device->name(),
                            bandwidth / 1e12, options.family, shape_words(options), options.buffer_len, options.route,
                            options.flush, options.ring);
-  std::cout << fmt::format("{:>5} {:9} {:30} {:>11}  {:30} {:>11} {:>7}\n", "batch", "state", "exact us [min, max]",
-                           "TB/s share", "replay us [min, max]", "TB/s share", "speedup");
+  std::cout << fmt::format("{:>5} {:9} {:30} {:>11}  {:30} {:>11} {:>7}  {:30}\n", "batch", "state",
+                           "exact us [min, max]", "TB/s share", "replay us [min, max]", "TB/s share", "speedup",
+                           "at mixed ring positions");
   std::vector<Row> rows;
   for (const std::string& name : options.states) {
     for (const std::int64_t batch : options.batches) {
@@ -176,6 +195,7 @@ int main(int argc, char** argv) {
   app.add_option("--value-dim", options.delta.value_dim, "gated_delta and kda");
   app.add_option("--buffer-len", options.buffer_len);
   app.add_option("--repeats", options.repeats, "Timed runs; the median is shown")->check(CLI::PositiveNumber);
+  app.add_flag("--by-position", options.by_position, "Also the time at each ring position; the last one flushes");
   app.add_option("--json", options.json, "Also write the figures to this file");
   try {
     app.parse(argc, argv);

@@ -14,6 +14,7 @@ struct StreamExactArguments {
   State state;
   Output out;
   StreamCut cut;
+  bool fours;  // reads_fours()
 };
 
 template <Dtype kStateDtype>
@@ -35,10 +36,10 @@ struct ExactJob {
   __device__ static __forceinline__ void run(const Arguments& a, const Unit& unit, const Place& place, Token& operands,
                                              const Next& next, const char* /*memory*/, Tiles<kState>& tiles,
                                              Shared& shared, int parity, ThreadCounts& counts) {
-    const UnitHeads heads(a.shape, unit);
-    const auto V = static_cast<int>(a.shape.value_dim);
     UnitToken& token = shared.token[parity];
-    operands.store(a, heads, token);
+    float q[1][4];
+    float k[1][4];
+    operands.prepare(a, unit, token, q, k);
     next();
     sync_compute();
 
@@ -46,15 +47,14 @@ struct ExactJob {
     StreamTile tile(kTileColumns, kTileRows);
 #pragma unroll 1
     for (int t = 0; t < kUnitTiles; ++t) {
-      const int h = t * kTileRows / V;
+      const int h = unit.head_of(t * kTileRows);
       tiles.take(tile);
       tile.multiply(expf(token.log_decay[h]));
-      update_rows(tile, token.k, token.v + t * kTileRows, token.beta[h]);
-      const float y = tile.dot(token.q);
-      if (own_tile() == t) own_y = y;
+      update_rows(tile, k, token.v + t * kTileRows, token.beta[h]);
+      keep_own(tile.dot(q), t, own_y);
       store_tile<kState>(a, place, unit, t, tile, counts);
     }
-    const int row = own_tile() * kTileRows + tile.block_row + StreamTile::own_row();
+    const int row = own_row();
     store_element(a.out.y, unit.row * a.out.y_stride + unit.first_row + row, own_y, a.out.dtype);
   }
 };
@@ -63,10 +63,10 @@ struct ExactJob {
 
 bool exact_stream(cudaStream_t stream, Family family, const Shape& shape, const Block& block, const Inputs& in,
                   const Parameters& parameters, const State& state, const Output& out) {
-  if (family != Family::gated_delta || !streams(shape) || block.tokens != 1) return false;
+  if (family != Family::gated_delta || block.tokens != 1 || !streams(head_shape(shape), block.batch)) return false;
   if (state.storage.dtype == Dtype::float32) return false;  // as many bytes in as out: no faster this way
-  const StreamExactArguments arguments{shape, block, in, parameters, state, out, stream_cut(shape, block.batch)};
-  if (!is_large(block.batch * arguments.cut.units_per_row)) return false;
+  const StreamExactArguments arguments{
+      shape, block, in, parameters, state, out, StreamCut(head_shape(shape), block.batch), reads_fours(in)};
   return state.storage.dtype == Dtype::bfloat16 ? launch_stream<ExactJob<Dtype::bfloat16>>(stream, arguments)
                                                 : launch_stream<ExactJob<Dtype::float16>>(stream, arguments);
 }

@@ -7,7 +7,7 @@ namespace {
 
 template <Dtype kState, Dtype kRing>
 bool launch(cudaStream_t stream, StreamReplayArguments arguments) {
-  arguments.cut.operand_bytes = UnitRing<kRing>(arguments.form.buffer_len, arguments.shape.value_dim).bytes();
+  arguments.cut.operand_bytes = UnitRing<kRing>(arguments.form.buffer_len, arguments.cut.head_rows_log2).bytes();
   return launch_stream<DeltasJob<kState, kRing>>(stream, arguments);
 }
 
@@ -22,13 +22,13 @@ bool launch_with_ring(cudaStream_t stream, const StreamReplayArguments& argument
 bool replay_stream(cudaStream_t stream, Family family, const Shape& shape, const ReplayForm& form, const Block& block,
                    const Inputs& in, const Parameters& parameters, const State& state, const Ring& ring,
                    const Output& out) {
-  if (family != Family::gated_delta || !streams(shape) || block.tokens != 1 || form.ring_form != RingForm::deltas ||
-      form.route != Route::output_only || !copies_scalars(ring.log_decay, form.buffer_len, shape.value_dim)) {
+  if (family != Family::gated_delta || block.tokens != 1 || !streams(head_shape(shape), block.batch) ||
+      form.ring_form != RingForm::deltas || form.route != Route::output_only ||
+      !copies_scalars(ring.log_decay, form.buffer_len, shape.value_dim)) {
     return false;
   }
   const StreamReplayArguments arguments{
-      shape, form, block, in, parameters, state, ring, out, stream_cut(shape, block.batch)};
-  if (!is_large(block.batch * arguments.cut.units_per_row)) return false;
+      shape, form, block, in, parameters, state, ring, out, StreamCut(head_shape(shape), block.batch), reads_fours(in)};
   switch (state.storage.dtype) {
     case Dtype::float32:
       return launch_with_ring<Dtype::float32>(stream, arguments);

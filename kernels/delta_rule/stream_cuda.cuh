@@ -1,5 +1,4 @@
-// What Gated DeltaNet's units of stream_cuda.cuh share, exact and replay: where a unit's value heads lie, and a token's
-// inputs.
+// What Gated DeltaNet's units of stream_cuda.cuh share, exact and replay: a token's inputs.
 #pragma once
 
 #include "kernels/delta_rule/launch_cuda.cuh"
@@ -10,107 +9,88 @@ namespace replayeval::delta_rule::cuda {
 
 inline constexpr int kMaxUnitHeads = kUnitTiles;
 
-// A unit's value heads: all rows of kUnitRows / value_dim heads of a key head.
-struct UnitHeads {
-  int first, count, key_head;
-  bool leads_group;
-
-  __device__ __forceinline__ UnitHeads(const Shape& shape, const Unit& unit) {
-    const auto V = static_cast<int>(shape.value_dim);
-    const auto heads_per_key = static_cast<int>(shape.num_value_heads) / static_cast<int>(shape.num_key_heads);
-    first = unit.first_row / V;
-    count = kUnitRows / V;
-    key_head = first / heads_per_key;
-    leads_group = first == key_head * heads_per_key;
-  }
-};
-
-inline bool streams(const Shape& shape) {
-  const bool whole_tiles = shape.value_dim % kTileRows == 0 && kUnitRows % shape.value_dim == 0;
-  return shape.key_dim == kTileColumns && whole_tiles &&
-         shape.num_value_heads / shape.num_key_heads * shape.value_dim % kUnitRows == 0;
+inline bool reads_fours(const Inputs& in) {
+  return lies_in_fours(in.q, in.q_stride, in.dtype) && lies_in_fours(in.k, in.k_stride, in.dtype) &&
+         lies_in_fours(in.v, in.v_stride, in.dtype);
 }
 
-inline StreamCut stream_cut(const Shape& shape, std::int64_t batch) {
-  StreamCut cut;
-  cut.units_per_row = static_cast<int>(shape.num_value_heads * shape.value_dim / kUnitRows);
-  cut.units = static_cast<int>(batch * cut.units_per_row);
-  return cut;
-}
-
-// In shared memory, as float32; q and k normalised, q scaled.
+// In shared memory, as float32; k normalised.
 struct UnitToken {
-  float q[kTileColumns], k[kTileColumns], v[kUnitRows];
+  float k[kTileColumns], v[kUnitRows];
   float log_decay[kMaxUnitHeads], beta[kMaxUnitHeads];
 };
 
-// A token's inputs on their way to shared memory. Of the eight warps one has q, one k, two v and four a head's gates.
+// A token's inputs in registers, on their way to where they are used. Every warp has q and k; of the eight two have v
+// and four a head's gates.
 class UnitOperands {
  public:
   template <class Arguments>
   __device__ __forceinline__ void load(const Arguments& a, const Unit& unit) {
-    const UnitHeads heads(a.shape, unit);
     const std::int64_t row = unit.row;
-    if (warp() == 0) {
-      load4_any(a.in.q, row * a.in.q_stride + heads.key_head * kTileColumns + column(), a.in.dtype, values_[0]);
-    } else if (warp() == 1) {
-      load4_any(a.in.k, row * a.in.k_stride + heads.key_head * kTileColumns + column(), a.in.dtype, values_[0]);
-    } else if (warp() < kFirstGateWarp) {
-      load4_any(a.in.v, row * a.in.v_stride + unit.first_row + v_row(), a.in.dtype, values_[0]);
-    } else if (has_gates(heads)) {
-      const int head = heads.first + gate_head();
-      values_[0][0] = load_element(a.in.b, row * a.in.b_stride + head, a.in.dtype);
-      values_[0][1] = load_element(a.in.f, row * a.in.f_stride + head, a.in.dtype);
-      values_[0][2] = a.parameters.A_log[head];
-      values_[0][3] = a.parameters.dt_bias[head];
+    const int key_column = unit.group * kTileColumns + column();
+    q_.load(a.in.q, row * a.in.q_stride + key_column, a.in.dtype, a.fours);
+    k_.load(a.in.k, row * a.in.k_stride + key_column, a.in.dtype, a.fours);
+    if (has_v()) {
+      v_.load(a.in.v, row * a.in.v_stride + unit.first_row + v_row(), a.in.dtype, a.fours);
+    } else if (has_gates(unit)) {
+      const int head = unit.first_head + gate_head();
+      b_.load(a.in.b, row * a.in.b_stride + head, a.in.dtype);
+      f_.load(a.in.f, row * a.in.f_stride + head, a.in.dtype);
+      A_log_ = a.parameters.A_log[head];
+      dt_bias_ = a.parameters.dt_bias[head];
     }
   }
-  // Made ready for the recurrence.
+  // Makes them ready for the recurrence: this lane's columns of q and k, the rest to shared memory.
   template <class Arguments>
-  __device__ __forceinline__ void store(const Arguments& a, const UnitHeads& heads, UnitToken& to) {
-    if (warp() == 0) {
-      normalise_row(a.parameters, a.in.dtype, kTileColumns, values_);
-      multiply_row(values_, 1.0F / sqrtf(static_cast<float>(kTileColumns)));
-      put(to.q + column());
-    } else if (warp() == 1) {
-      normalise_row(a.parameters, a.in.dtype, kTileColumns, values_);
-      put(to.k + column());
-    } else if (warp() < kFirstGateWarp) {
-      put(to.v + v_row());
-    } else if (has_gates(heads)) {  // by every lane, the same values
-      to.beta[gate_head()] = beta_of(values_[0][0], a.parameters, a.in.dtype);
-      to.log_decay[gate_head()] =
-          log_decay_of(values_[0][1], values_[0][3], expf(values_[0][2]), a.parameters, a.in.dtype);
+  __device__ __forceinline__ void prepare(const Arguments& a, const Unit& unit, UnitToken& to, float (&q)[1][4],
+                                          float (&k)[1][4]) const {
+    q_.decode(a.in.dtype, a.fours, q[0]);
+    k_.decode(a.in.dtype, a.fours, k[0]);
+    normalise_row(a.parameters, a.in.dtype, kTileColumns, q);
+    multiply_row(q, 1.0F / sqrtf(static_cast<float>(kTileColumns)));
+    normalise_row(a.parameters, a.in.dtype, kTileColumns, k);
+    if (leads()) {
+      put(k[0], to.k + column());
+    } else if (has_v()) {
+      float v[4];
+      v_.decode(a.in.dtype, a.fours, v);
+      put(v, to.v + v_row());
+    } else if (has_gates(unit)) {  // by every lane, the same values
+      to.beta[gate_head()] = beta_of(b_.decode(a.in.dtype), a.parameters, a.in.dtype);
+      to.log_decay[gate_head()] = log_decay_of(f_.decode(a.in.dtype), dt_bias_, expf(A_log_), a.parameters, a.in.dtype);
     }
   }
 
-  __device__ static __forceinline__ int gate_head() { return warp() - kFirstGateWarp; }
-  __device__ static __forceinline__ bool has_gates(const UnitHeads& heads) {
-    return warp() >= kFirstGateWarp && gate_head() < heads.count;
+  // Whole warps.
+  __device__ static __forceinline__ bool leads() { return warp() == 0; }
+  __device__ static __forceinline__ bool has_gates(const Unit& unit) {
+    return warp() >= kFirstGateWarp && gate_head() < unit.heads;
   }
+  __device__ static __forceinline__ int gate_head() { return warp() - kFirstGateWarp; }
 
  private:
   static constexpr int kFirstGateWarp = kComputeWarps - kMaxUnitHeads;
 
   __device__ static __forceinline__ int warp() { return static_cast<int>(threadIdx.x) / 32; }
   __device__ static __forceinline__ int column() { return static_cast<int>(threadIdx.x) % 32 * 4; }
+  __device__ static __forceinline__ bool has_v() { return warp() == 2 || warp() == 3; }
   __device__ static __forceinline__ int v_row() { return (warp() - 2) * 128 + column(); }
-  __device__ __forceinline__ void put(float* to) const {
-    *reinterpret_cast<float4*>(to) = make_float4(values_[0][0], values_[0][1], values_[0][2], values_[0][3]);
+  __device__ static __forceinline__ void put(const float (&values)[4], float* to) {
+    *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
   }
 
-  float values_[1][4];
+  RawFour q_, k_, v_;
+  RawElement b_, f_;
+  float A_log_, dt_bias_;
 };
 
-// With S decayed: d = beta (v - S k), S += d k^T, for rows v of this thread's warp (token_cuda.cuh's update_tile).
-// Every lane gets its row's d.
-__device__ __forceinline__ float update_rows(StreamTile& tile, const float* k, const float* v, float beta) {
+// With S decayed: d = beta (v - S k), S += d k^T (token_cuda.cuh's update_tile). v: of the tile's rows.
+__device__ __forceinline__ void update_rows(StreamTile& tile, const float (&k)[1][4], const float* v, float beta) {
   const float held = tile.dot(k);
   const float d = beta * (v[tile.block_row + StreamTile::own_row()] - held);
   float rows[StreamTile::kRows];
   StreamTile::spread(d, rows);
   tile.add_outer(rows, k);
-  return d;
 }
 
 }  // namespace replayeval::delta_rule::cuda

@@ -14,6 +14,7 @@ struct StreamExactArguments {
   State state;
   Output out;
   StreamCut cut;
+  bool fours;  // reads_fours()
 };
 
 template <Dtype kStateDtype>
@@ -36,12 +37,12 @@ struct ExactJob {
   __device__ static __forceinline__ void run(const Arguments& a, const Unit& unit, const Place& place, Token& operands,
                                              const Next& next, const char* /*memory*/, Tiles<kState>& tiles,
                                              Shared& shared, int parity, ThreadCounts& counts) {
-    const UnitHeads heads(a.shape, unit);
-    const auto P = static_cast<int>(a.shape.head_dim);
     UnitToken& token = shared.token[parity];
-    operands.store(token);
-    if (Token::has_dt(heads)) {
-      const float dt = operands.dt(a.parameters);
+    float B[4];
+    float C[1][4];
+    operands.prepare(a, token, B, C);
+    if (Token::has_dt(unit)) {
+      const float dt = operands.dt(a);
       shared.dt[parity][Token::dt_head()] = dt;  // by every lane of the warp, the same value
       shared.decay[parity][Token::dt_head()] = expf(operands.rate() * dt);
     }
@@ -55,13 +56,12 @@ struct ExactJob {
     for (int t = 0; t < kUnitTiles; ++t) {
       const int row = t * kTileRows + tile.block_row;
       tiles.take(tile);
-      tile.multiply(shared.decay[parity][row / P]);
-      tile.add_outer(shared.dt[parity][row / P], token.x + row, token.B);
-      const float sum = tile.dot(token.C);
-      if (own_tile() == t) own_sum = sum;
+      tile.multiply(shared.decay[parity][unit.head_of(row)]);
+      tile.add_outer(shared.dt[parity][unit.head_of(row)], token.x + row, token.B);
+      keep_own(tile.dot(C), t, own_sum);
       store_tile<kState>(a, place, unit, t, tile, counts);
     }
-    const int row = own_tile() * kTileRows + tile.block_row + StreamTile::own_row();
+    const int row = own_row();
     store_element(a.out.y, unit.row * a.out.y_stride + unit.first_row + row, fmaf(D, token.x[row], own_sum),
                   a.out.dtype);
   }
@@ -71,10 +71,10 @@ struct ExactJob {
 
 bool exact_stream(cudaStream_t stream, const Shape& shape, const Block& block, const Inputs& in,
                   const Parameters& parameters, const State& state, const Output& out) {
-  if (!streams(shape) || block.tokens != 1) return false;
+  if (block.tokens != 1 || !streams(head_shape(shape), block.batch)) return false;
   if (state.storage.dtype == Dtype::float32) return false;  // as many bytes in as out: no faster this way
-  const StreamExactArguments arguments{shape, block, in, parameters, state, out, stream_cut(shape, block.batch)};
-  if (!is_large(block.batch * arguments.cut.units_per_row)) return false;
+  const StreamExactArguments arguments{
+      shape, block, in, parameters, state, out, StreamCut(head_shape(shape), block.batch), reads_fours(in)};
   return state.storage.dtype == Dtype::bfloat16 ? launch_stream<ExactJob<Dtype::bfloat16>>(stream, arguments)
                                                 : launch_stream<ExactJob<Dtype::float16>>(stream, arguments);
 }

@@ -18,6 +18,7 @@ struct StreamReplayArguments {
   Ring ring;
   Output out;
   StreamCut cut;
+  bool fours;  // reads_fours()
 };
 
 template <Dtype kStateDtype, Dtype kRing>
@@ -26,18 +27,20 @@ struct ReplayJob {
   using Arguments = StreamReplayArguments;
   using Token = UnitOperands;
 
-  struct Weights {
-    float dt[kMaxUnitHeads][kMaxBufferLen], weight[kMaxUnitHeads][kMaxBufferLen], scale[kMaxUnitHeads];
+  // Of a unit: the token, what the ring's entries and it weigh in each head, and their B · C.
+  struct Window {
+    UnitToken token;
+    float weight[kMaxUnitHeads][kMaxBufferLen], scale[kMaxUnitHeads], dt[kMaxUnitHeads];
+    float dots[kMaxBufferLen];
   };
-  // What is written before a unit's first step in time comes twice: slower warps may still be reading.
+  // Written while slower warps may still be at the unit before: hence twice.
   struct Shared {
-    UnitToken token[2];
-    Weights weights[2];
-    float dots[kMaxBufferLen + 2];
+    Window windows[2];
+    FlushFactors factors;
   };
 
   __device__ static __forceinline__ UnitRing<kRing> ring_of(const Arguments& a) {
-    return {a.form.buffer_len, a.shape.head_dim};
+    return {a.form.buffer_len, a.cut.head_rows_log2};
   }
   __device__ static __forceinline__ int cursor(const Arguments& a, int slot) {
     const int cursor = a.ring.cursor[slot];
@@ -48,45 +51,63 @@ struct ReplayJob {
   }
   __device__ static __forceinline__ void copy_operands(const Arguments& a, const Unit& unit, const Place& place,
                                                        char* to, Barrier& barrier) {
-    const UnitHeads heads(a.shape, unit);
     const RingView from{a.ring.B, a.ring.x, a.ring.dt, a.shape.num_groups, a.shape.num_heads};
-    ring_of(a).copy(from, place.slot, heads.group, heads.first, place.cursor, to, barrier);
+    ring_of(a).copy(from, place.slot, unit, place.cursor, to, barrier);
   }
 
-  // A warp a head: the time steps of the ring and of the token, and what the entries weigh.
-  __device__ static __forceinline__ void weigh(const Arguments& a, const UnitHeads& heads, const Token& token,
-                                               const float* ring_dt, int cursor, Weights& to) {
-    if (!Token::has_dt(heads)) return;
+  // A warp a head: what the entries weigh, as scalars_cuda.cuh's ring_weights().
+  __device__ static __forceinline__ void weigh(const Arguments& a, const Unit& unit, const Token& token,
+                                               const float* ring_dt, int cursor, Window& to) {
+    if (!Token::has_dt(unit)) return;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int k = Token::dt_head();
     const auto L = static_cast<int>(a.form.buffer_len);
-    for (int j = lane; j < cursor; j += 32) to.dt[k][j] = ring_dt[k * L + j];
-    to.dt[k][cursor] = token.dt(a.parameters);
-    __syncwarp();
-    ring_weights(Flush::summed, token.rate(), to.dt[k], cursor + 1, to.weight[k], &to.scale[k], lane, 32);
+    const float own = token.dt(a);
+    const float rate = token.rate();
+    const auto dt = [&](int j) { return j < cursor ? ring_dt[k * L + j] : own; };
+    LaneValues values{dt(lane), 0.0F};
+    if (cursor >= 32) values.high = dt(lane + 32);
+    LaneValues after;
+    const float all = sums_after(values, cursor + 1, after);
+    const auto weigh_one = [&](int j, float value, float later) {
+      if (j <= cursor) to.weight[k][j] = j == cursor ? value : value * expf(rate * later);
+    };
+    weigh_one(lane, values.low, after.low);
+    if (cursor >= 32) weigh_one(lane + 32, values.high, after.high);
+    to.scale[k] = expf(rate * all);  // by every lane, the same value
+    to.dt[k] = own;
   }
 
   // y of the row that this lane finishes, but for D x, from S_0 C.
   __device__ static __forceinline__ float sum_entries(const char* ring_x, int P, const float* weight, const float* dots,
                                                       int cursor, float scale, float sum, float x) {
     float y = scale * sum;
-#pragma unroll 4
-    for (int j = 0; j < cursor; ++j) y = fmaf(weight[j] * dots[j], ring_element<kRing>(ring_x, j * P), y);
+    for (int j = 0; j < cursor; j += 4) {
+      float w[4];
+      float d[4];
+      load4<Dtype::float32>(weight, j, w);
+      load4<Dtype::float32>(dots, j, d);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if (j + i < cursor) y = fmaf(w[i] * d[i], ring_element<kRing>(ring_x, (j + i) * P), y);
+      }
+    }
     return fmaf(weight[cursor] * dots[cursor], x, y);
   }
 
   // The token becomes the ring's entry `cursor`.
-  __device__ static __forceinline__ void append(const Arguments& a, const UnitHeads& heads, const Place& place,
-                                                const UnitToken& token, const Weights& weights) {
+  __device__ static __forceinline__ void append(const Arguments& a, const Unit& unit, const Place& place,
+                                                const Window& window) {
     const auto L = static_cast<int>(a.form.buffer_len);
-    const auto P = static_cast<int>(a.shape.head_dim);
     const auto i = static_cast<int>(threadIdx.x);
-    const std::int64_t head = static_cast<std::int64_t>(place.slot) * a.shape.num_heads + heads.first;
-    store_element(a.ring.x, ((head + i / P) * L + place.cursor) * P + i % P, token.x[i], kRing);
-    if (i < heads.count) a.ring.dt[(head + i) * L + place.cursor] = weights.dt[i][place.cursor];
-    if (!heads.leads_group || i >= kTileColumns) return;
-    const std::int64_t group = static_cast<std::int64_t>(place.slot) * a.shape.num_groups + heads.group;
-    store_element(a.ring.B, (group * L + place.cursor) * kTileColumns + i, token.B[i], kRing);
+    const std::int64_t head = static_cast<std::int64_t>(place.slot) * a.shape.num_heads + unit.first_head;
+    store_element(a.ring.x,
+                  (((head + unit.head_of(i)) * L + place.cursor) << unit.head_rows_log2) + unit.row_in_head(i),
+                  window.token.x[i], kRing);
+    if (i < unit.heads) a.ring.dt[(head + i) * L + place.cursor] = window.dt[i];
+    if (!unit.leads_group || i >= kTileColumns) return;
+    const std::int64_t group = static_cast<std::int64_t>(place.slot) * a.shape.num_groups + unit.group;
+    store_element(a.ring.B, (group * L + place.cursor) * kTileColumns + i, window.token.B[i], kRing);
   }
 
   template <class Next>
@@ -94,49 +115,64 @@ struct ReplayJob {
                                              const Next& next, const char* memory, Tiles<kState>& tiles, Shared& shared,
                                              int parity, ThreadCounts& counts) {
     const UnitRing<kRing> ring = ring_of(a);
-    const UnitHeads heads(a.shape, unit);
-    UnitToken& token = shared.token[parity];
-    Weights& weights = shared.weights[parity];
+    Window& window = shared.windows[parity];
     const int cursor = place.cursor;
     const bool flush = cursor + 1 == ring.buffer_len;
-    operands.store(token);
-    weigh(a, heads, operands, ring.scalars(memory), cursor, weights);
+    float B[4];
+    float C[1][4];
+    operands.prepare(a, window.token, B, C);
     const float D = operands.D();
+    if (!flush) {
+      ring_dots<kRing>(memory, cursor, C, window.dots);
+      if (Token::has_B()) window.dots[cursor] = row_dot(B, C[0]);  // every lane, the same value
+    }
+    weigh(a, unit, operands, ring.scalars(memory), cursor, window);
     next();
     sync_compute();
-    float C[1][4];
-    load4<Dtype::float32>(token.C, StreamTile::column_of(0), C[0]);
-    if (!flush) {
-      ring_dots<kRing>(memory, token.B, cursor, C, shared.dots);
-      sync_compute();
-    }
 
-    float own_sum = 0.0F;
+    const float sum = flush ? flush_tiles(a, unit, place, ring, memory, tiles, window, C, shared.factors, counts)
+                            : read_tiles(tiles, C);
+    const int row = own_row();
+    const int k = unit.head_of(row);
+    const float x = window.token.x[row];
+    float y = sum;
+    if (!flush) {
+      y = sum_entries(ring.row(memory, unit, row), ring.head_rows, window.weight[k], window.dots, cursor,
+                      window.scale[k], sum, x);
+    }
+    store_element(a.out.y, unit.row * a.out.y_stride + unit.first_row + row, fmaf(D, x, y), a.out.dtype);
+    if (!flush) append(a, unit, place, window);
+  }
+
+ private:
+  // S_0 C of the lane's own row.
+  __device__ static __forceinline__ float read_tiles(Tiles<kState>& tiles, const float (&C)[1][4]) {
+    float shares[StreamTile::kRows * kUnitTiles];
+    for_rows(tiles,
+             [&](int t, int r, const float(&values)[4]) { shares[t * StreamTile::kRows + r] = dot_share(values, C); });
+    return fold_all(shares);
+  }
+
+  // S_w C of the lane's own row; S_w becomes the checkpoint.
+  __device__ static __forceinline__ float flush_tiles(const Arguments& a, const Unit& unit, const Place& place,
+                                                      const UnitRing<kRing>& ring, const char* memory,
+                                                      Tiles<kState>& tiles, const Window& window,
+                                                      const float (&C)[1][4], FlushFactors& factors,
+                                                      ThreadCounts& counts) {
+    float own = 0.0F;
     StreamTile tile(kTileColumns, kTileRows);
 #pragma unroll 1
     for (int t = 0; t < kUnitTiles; ++t) {
       const int row = t * kTileRows + tile.block_row;
+      const int k = unit.head_of(row);
       tiles.take(tile);
-      if (flush) {
-        const int k = ring.head_of(row);
-        add_entries<kRing>(tile, memory, ring.row(memory, row), ring.head_rows, cursor, weights.scale[k],
-                           weights.weight[k]);
-        tile.add_outer(weights.weight[k][cursor], token.x + row, token.B);
-      }
-      const float sum = tile.dot(C);
-      if (own_tile() == t) own_sum = sum;
-      if (flush) store_tile<kState>(a, place, unit, t, tile, counts);
+      add_entries<kRing>(tile, memory, ring.row(memory, unit, row), ring.head_rows, place.cursor, window.scale[k],
+                         window.weight[k], factors);
+      tile.add_outer(window.weight[k][place.cursor], window.token.x + row, window.token.B);
+      keep_own(tile.dot(C), t, own);
+      store_tile<kState>(a, place, unit, t, tile, counts);
     }
-
-    const int row = own_tile() * kTileRows + tile.block_row + StreamTile::own_row();
-    const int k = ring.head_of(row);
-    float y = own_sum;
-    if (!flush) {
-      y = sum_entries(ring.row(memory, row), ring.head_rows, weights.weight[k], shared.dots, cursor, weights.scale[k],
-                      own_sum, token.x[row]);
-    }
-    store_element(a.out.y, unit.row * a.out.y_stride + unit.first_row + row, fmaf(D, token.x[row], y), a.out.dtype);
-    if (!flush) append(a, heads, place, token, weights);
+    return own;
   }
 };
 

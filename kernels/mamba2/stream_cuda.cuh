@@ -1,4 +1,4 @@
-// What Mamba-2's units of stream_cuda.cuh share, exact and replay: where a unit's heads lie, and a token's inputs.
+// What Mamba-2's units of stream_cuda.cuh share, exact and replay: a token's inputs.
 #pragma once
 
 #include "kernels/mamba2/launch_cuda.cuh"
@@ -8,79 +8,63 @@ namespace replayeval::mamba2::cuda {
 
 inline constexpr int kMaxUnitHeads = kUnitTiles;
 
-// A unit's heads: all rows of kUnitRows / head_dim heads of a group.
-struct UnitHeads {
-  int first, count, group;
-  bool leads_group;
-
-  __device__ __forceinline__ UnitHeads(const Shape& shape, const Unit& unit) {
-    const auto P = static_cast<int>(shape.head_dim);
-    const auto heads_per_group = static_cast<int>(shape.num_heads) / static_cast<int>(shape.num_groups);
-    first = unit.first_row / P;
-    count = kUnitRows / P;
-    group = first / heads_per_group;
-    leads_group = first == group * heads_per_group;
-  }
-};
-
-inline bool streams(const Shape& shape) {
-  return shape.state_size == kTileColumns && (shape.head_dim == kTileRows || shape.head_dim == 2 * kTileRows) &&
-         shape.num_heads / shape.num_groups * shape.head_dim % kUnitRows == 0;
-}
-
-inline StreamCut stream_cut(const Shape& shape, std::int64_t batch) {
-  StreamCut cut;
-  cut.units_per_row = static_cast<int>(shape.num_heads * shape.head_dim / kUnitRows);
-  cut.units = static_cast<int>(batch * cut.units_per_row);
-  return cut;
+inline bool reads_fours(const Inputs& in) {
+  return lies_in_fours(in.x, in.x_stride, in.dtype) && lies_in_fours(in.B, in.B_stride, in.dtype) &&
+         lies_in_fours(in.C, in.C_stride, in.dtype);
 }
 
 // In shared memory, as float32.
 struct UnitToken {
-  float B[kTileColumns], C[kTileColumns], x[kUnitRows];
+  float B[kTileColumns], x[kUnitRows];
 };
 
-// A token's inputs on their way to shared memory. Of the eight warps one has B, one C, two x and four a head's dt; each
-// thread also has D of the row that it finishes.
+// A token's inputs in registers, on their way to where they are used. Every warp has C; of the eight one has B, two x
+// and four a head's dt; each thread also has D of the row that it finishes.
 class UnitOperands {
  public:
   template <class Arguments>
   __device__ __forceinline__ void load(const Arguments& a, const Unit& unit) {
-    const UnitHeads heads(a.shape, unit);
     const std::int64_t row = unit.row;
-    if (warp() == 0) {
-      load4_any(a.in.B, row * a.in.B_stride + heads.group * kTileColumns + column(), a.in.dtype, values_);
-    } else if (warp() == 1) {
-      load4_any(a.in.C, row * a.in.C_stride + heads.group * kTileColumns + column(), a.in.dtype, values_);
-    } else if (warp() < kFirstDtWarp) {
-      load4_any(a.in.x, row * a.in.x_stride + unit.first_row + x_row(), a.in.dtype, values_);
-    } else if (has_dt(heads)) {
-      const int head = heads.first + dt_head();
-      values_[0] = load_element(a.in.dt, row * a.in.dt_stride + head, a.in.dtype);
-      values_[1] = a.parameters.A_log[head];
-      values_[2] = a.parameters.dt_bias[head];
+    const int group_column = unit.group * kTileColumns + column();
+    C_.load(a.in.C, row * a.in.C_stride + group_column, a.in.dtype, a.fours);
+    if (has_B()) {
+      four_.load(a.in.B, row * a.in.B_stride + group_column, a.in.dtype, a.fours);
+    } else if (has_x()) {
+      four_.load(a.in.x, row * a.in.x_stride + unit.first_row + x_row(), a.in.dtype, a.fours);
+    } else if (has_dt(unit)) {
+      const int head = unit.first_head + dt_head();
+      dt_.load(a.in.dt, row * a.in.dt_stride + head, a.in.dtype);
+      A_log_ = a.parameters.A_log[head];
+      dt_bias_ = a.parameters.dt_bias[head];
     }
-    D_ = a.parameters.D[heads.first + own_tile() * kTileRows / static_cast<int>(a.shape.head_dim)];
+    D_ = a.parameters.D[unit.first_head + unit.head_of(own_tile() * kTileRows)];
   }
-  __device__ __forceinline__ void store(UnitToken& to) const {
-    if (warp() == 0) {
-      put(to.B + column());
-    } else if (warp() == 1) {
-      put(to.C + column());
-    } else if (warp() < kFirstDtWarp) {
-      put(to.x + x_row());
+  // B and x to shared memory; this lane's columns of B, in the warp that has it, and of C.
+  template <class Arguments>
+  __device__ __forceinline__ void prepare(const Arguments& a, UnitToken& to, float (&B)[4], float (&C)[1][4]) const {
+    C_.decode(a.in.dtype, a.fours, C[0]);
+    four_.decode(a.in.dtype, a.fours, B);
+    if (has_B()) {
+      *reinterpret_cast<float4*>(to.B + column()) = make_float4(B[0], B[1], B[2], B[3]);
+    } else if (has_x()) {
+      *reinterpret_cast<float4*>(to.x + x_row()) = make_float4(B[0], B[1], B[2], B[3]);
     }
   }
 
-  // In the warps that have a head's dt, every lane the same.
+  // Whole warps.
+  __device__ static __forceinline__ bool has_B() { return warp() == 0; }
+  __device__ static __forceinline__ bool has_dt(const Unit& unit) {
+    return warp() >= kFirstDtWarp && dt_head() < unit.heads;
+  }
   __device__ static __forceinline__ int dt_head() { return warp() - kFirstDtWarp; }
-  __device__ static __forceinline__ bool has_dt(const UnitHeads& heads) {
-    return warp() >= kFirstDtWarp && dt_head() < heads.count;
+
+  // The same in every lane.
+  template <class Arguments>
+  __device__ __forceinline__ float dt(const Arguments& a) const {
+    return time_step(dt_.decode(a.in.dtype), dt_bias_, a.parameters.dt_min, a.parameters.dt_max);
   }
-  __device__ __forceinline__ float dt(const Parameters& p) const {
-    return time_step(values_[0], values_[2], p.dt_min, p.dt_max);
-  }
-  __device__ __forceinline__ float rate() const { return decay_rate(values_[1]); }
+  __device__ __forceinline__ float rate() const { return decay_rate(A_log_); }
+  // Of the lane's own row.
   __device__ __forceinline__ float D() const { return D_; }
 
  private:
@@ -88,13 +72,12 @@ class UnitOperands {
 
   __device__ static __forceinline__ int warp() { return static_cast<int>(threadIdx.x) / 32; }
   __device__ static __forceinline__ int column() { return static_cast<int>(threadIdx.x) % 32 * 4; }
+  __device__ static __forceinline__ bool has_x() { return warp() == 2 || warp() == 3; }
   __device__ static __forceinline__ int x_row() { return (warp() - 2) * 128 + column(); }
-  __device__ __forceinline__ void put(float* to) const {
-    *reinterpret_cast<float4*>(to) = make_float4(values_[0], values_[1], values_[2], values_[3]);
-  }
 
-  float values_[4];
-  float D_;
+  RawFour four_, C_;
+  RawElement dt_;
+  float A_log_, dt_bias_, D_;
 };
 
 }  // namespace replayeval::mamba2::cuda

@@ -123,7 +123,7 @@ Bytes DeltaDecoder::feed(const std::vector<FeedRow>& rows, std::int64_t tokens, 
   const std::int64_t v_width = s.num_value_heads * s.value_dim;
   const std::int64_t f_width = s.num_value_heads * problem_.gates();
   const auto input = [&](const std::vector<float>& values, std::int64_t width) {
-    return gather(device_.kind, rows, tokens, values, problem_.tokens, width, problem_.dtype);
+    return gather(device_.kind, rows, tokens, values, problem_.tokens, width, problem_.dtype, problem_.stride_pad);
   };
   DeviceBuffer q = input(problem_.q, k_width);
   DeviceBuffer k = input(problem_.k, k_width);
@@ -135,11 +135,11 @@ Bytes DeltaDecoder::feed(const std::vector<FeedRow>& rows, std::int64_t tokens, 
                               v.data(),
                               b.data(),
                               f.data(),
-                              k_width + kStridePad,
-                              k_width + kStridePad,
-                              v_width + kStridePad,
-                              s.num_value_heads + kStridePad,
-                              f_width + kStridePad,
+                              k_width + problem_.stride_pad,
+                              k_width + problem_.stride_pad,
+                              v_width + problem_.stride_pad,
+                              s.num_value_heads + problem_.stride_pad,
+                              f_width + problem_.stride_pad,
                               problem_.dtype};
 
   std::vector<std::int32_t> slot_map;
@@ -149,12 +149,13 @@ Bytes DeltaDecoder::feed(const std::vector<FeedRow>& rows, std::int64_t tokens, 
   slots.upload_values(slot_map);
 
   const std::size_t y_size = dtype_size(problem_.y_dtype);
-  const std::int64_t y_stride = v_width + kStridePad;
+  const std::int64_t y_stride = v_width + problem_.stride_pad;
   DeviceBuffer y(device_.kind, rows.size() * static_cast<std::size_t>(tokens * y_stride) * y_size);
   run({static_cast<std::int64_t>(rows.size()), tokens, identity_slots ? nullptr : slots.data<std::int32_t>()}, in,
       {y.data(), y_stride, problem_.y_dtype});
   synchronize(device_.kind);
-  return without_padding(y.download(), rows.size() * static_cast<std::size_t>(tokens), v_width, y_size);
+  return without_padding(y.download(), rows.size() * static_cast<std::size_t>(tokens), v_width, y_size,
+                         problem_.stride_pad);
 }
 
 DeltaSlotBits DeltaDecoder::slot_bits(std::int64_t slot) const {

@@ -20,7 +20,8 @@ struct DeltaProblem {
   std::int64_t tokens = 1;
   Dtype dtype = Dtype::float32;
   Dtype y_dtype = Dtype::float32;
-  std::vector<float> q, k, v, b, f;  // [sequences, tokens, ...]
+  std::int64_t stride_pad = kStridePad;  // elements between rows of inputs and of y
+  std::vector<float> q, k, v, b, f;      // [sequences, tokens, ...]
   std::vector<float> A_log, dt_bias;
   bool allow_neg_eigval = false;
   delta_rule::Numerics numerics;

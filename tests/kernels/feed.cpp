@@ -22,8 +22,9 @@ std::vector<float> uniform_values(std::mt19937& random, std::int64_t count, floa
 }
 
 DeviceBuffer gather(DeviceKind kind, const std::vector<FeedRow>& rows, std::int64_t tokens,
-                    const std::vector<float>& values, std::int64_t sequence_tokens, std::int64_t width, Dtype dtype) {
-  const std::int64_t stride = width + kStridePad;
+                    const std::vector<float>& values, std::int64_t sequence_tokens, std::int64_t width, Dtype dtype,
+                    std::int64_t pad) {
+  const std::int64_t stride = width + pad;
   DeviceBuffer buffer(kind, rows.size() * static_cast<std::size_t>(tokens * stride) * dtype_size(dtype));
   Bytes staged(buffer.size(), std::byte{0xFF});
   for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -42,9 +43,9 @@ DeviceBuffer gather(DeviceKind kind, const std::vector<FeedRow>& rows, std::int6
   return buffer;
 }
 
-Bytes without_padding(const Bytes& padded, std::size_t rows, std::int64_t width, std::size_t size) {
+Bytes without_padding(const Bytes& padded, std::size_t rows, std::int64_t width, std::size_t size, std::int64_t pad) {
   const auto width_bytes = static_cast<std::size_t>(width) * size;
-  const auto stride_bytes = static_cast<std::size_t>(width + kStridePad) * size;
+  const auto stride_bytes = static_cast<std::size_t>(width + pad) * size;
   Bytes dense(rows * width_bytes);
   for (std::size_t r = 0; r < rows; ++r) {
     std::memcpy(dense.data() + r * width_bytes, padded.data() + r * stride_bytes, width_bytes);

@@ -23,13 +23,15 @@ inline constexpr std::int64_t kStridePad =
 std::vector<float> random_values(std::mt19937& random, std::int64_t count, float mean, float deviation, Dtype dtype);
 std::vector<float> uniform_values(std::mt19937& random, std::int64_t count, float low, float high);
 
-// The block's rows of one input, out of values [sequences, sequence_tokens, width]; rows are width + kStridePad apart.
+// The block's rows of one input, out of values [sequences, sequence_tokens, width]; rows are width + pad apart.
 DeviceBuffer gather(DeviceKind kind, const std::vector<FeedRow>& rows, std::int64_t tokens,
-                    const std::vector<float>& values, std::int64_t sequence_tokens, std::int64_t width, Dtype dtype);
+                    const std::vector<float>& values, std::int64_t sequence_tokens, std::int64_t width, Dtype dtype,
+                    std::int64_t pad = kStridePad);
 
 // `rows` rows of `width` elements of `size` bytes without the padding between them, which must still be poisoned:
 // throws std::runtime_error where it was written to.
-Bytes without_padding(const Bytes& padded, std::size_t rows, std::int64_t width, std::size_t size);
+Bytes without_padding(const Bytes& padded, std::size_t rows, std::int64_t width, std::size_t size,
+                      std::int64_t pad = kStridePad);
 
 // Row r of a result of rows of `bytes` bytes.
 Bytes row_bits(const Bytes& dense, std::size_t bytes, std::int64_t row);

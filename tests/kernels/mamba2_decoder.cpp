@@ -101,18 +101,22 @@ Bytes Mamba2Decoder::feed(const std::vector<FeedRow>& rows, std::int64_t tokens,
   const mamba2::Shape& s = problem_.shape;
   const std::int64_t x_width = s.num_heads * s.head_dim;
   const std::int64_t B_width = s.num_groups * s.state_size;
-  DeviceBuffer x = gather(device_.kind, rows, tokens, problem_.x, problem_.tokens, x_width, problem_.dtype);
-  DeviceBuffer B = gather(device_.kind, rows, tokens, problem_.B, problem_.tokens, B_width, problem_.dtype);
-  DeviceBuffer C = gather(device_.kind, rows, tokens, problem_.C, problem_.tokens, B_width, problem_.dtype);
-  DeviceBuffer dt = gather(device_.kind, rows, tokens, problem_.dt, problem_.tokens, s.num_heads, problem_.dtype);
+  DeviceBuffer x =
+      gather(device_.kind, rows, tokens, problem_.x, problem_.tokens, x_width, problem_.dtype, problem_.stride_pad);
+  DeviceBuffer B =
+      gather(device_.kind, rows, tokens, problem_.B, problem_.tokens, B_width, problem_.dtype, problem_.stride_pad);
+  DeviceBuffer C =
+      gather(device_.kind, rows, tokens, problem_.C, problem_.tokens, B_width, problem_.dtype, problem_.stride_pad);
+  DeviceBuffer dt = gather(device_.kind, rows, tokens, problem_.dt, problem_.tokens, s.num_heads, problem_.dtype,
+                           problem_.stride_pad);
   const mamba2::Inputs in{x.data(),
                           B.data(),
                           C.data(),
                           dt.data(),
-                          x_width + kStridePad,
-                          B_width + kStridePad,
-                          B_width + kStridePad,
-                          s.num_heads + kStridePad,
+                          x_width + problem_.stride_pad,
+                          B_width + problem_.stride_pad,
+                          B_width + problem_.stride_pad,
+                          s.num_heads + problem_.stride_pad,
                           problem_.dtype};
 
   std::vector<std::int32_t> slot_map;
@@ -122,13 +126,14 @@ Bytes Mamba2Decoder::feed(const std::vector<FeedRow>& rows, std::int64_t tokens,
   slots.upload_values(slot_map);
 
   const std::size_t y_size = dtype_size(problem_.y_dtype);
-  const std::int64_t y_stride = x_width + kStridePad;
+  const std::int64_t y_stride = x_width + problem_.stride_pad;
   DeviceBuffer y(device_.kind, rows.size() * static_cast<std::size_t>(tokens * y_stride) * y_size);
   run({static_cast<std::int64_t>(rows.size()), tokens, identity_slots ? nullptr : slots.data<std::int32_t>()}, in,
       {y.data(), y_stride, problem_.y_dtype});
   synchronize(device_.kind);
 
-  return without_padding(y.download(), rows.size() * static_cast<std::size_t>(tokens), x_width, y_size);
+  return without_padding(y.download(), rows.size() * static_cast<std::size_t>(tokens), x_width, y_size,
+                         problem_.stride_pad);
 }
 
 SlotBits Mamba2Decoder::slot_bits(std::int64_t slot) const {

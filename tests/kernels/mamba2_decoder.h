@@ -19,7 +19,8 @@ struct Mamba2Problem {
   std::int64_t tokens = 1;
   Dtype dtype = Dtype::float32;
   Dtype y_dtype = Dtype::float32;
-  std::vector<float> x, B, C, dt;  // [sequences, tokens, ...]
+  std::int64_t stride_pad = kStridePad;  // elements between rows of inputs and of y
+  std::vector<float> x, B, C, dt;        // [sequences, tokens, ...]
   std::vector<float> A_log, D, dt_bias;
   float dt_min = 0.0F;
   float dt_max = __builtin_inff();
