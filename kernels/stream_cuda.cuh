@@ -1,6 +1,6 @@
-// Large batches on Hopper: a few blocks stay on each multiprocessor and the batch's state streams through their shared
-// memory. One warp copies state and ring ahead, in bulk; eight warps compute. So reads never pause, neither between
-// heads nor for a token's small operands.
+// Single steps on Hopper: a few blocks stay on each multiprocessor and the whole batch's state streams through their
+// shared memory, so that reads never pause, neither between heads nor for small operands. One warp copies state and
+// ring ahead in bulk, one makes each unit's small operands ready while the units before it are computed, eight compute.
 //
 // State tiles have kTileRows rows of kTileColumns columns and are read into the same Tile as everywhere, so the order
 // of every sum is that of the other kernels. A unit of work is kUnitTiles tiles of one sequence, all of one group of
@@ -8,127 +8,51 @@
 //
 //   Arguments            what its call got, among it block, state and out, and `cut`
 //   kState               the state's dtype
-//   Shared               what the computing warps share, in shared memory
+//   Window               what is ready of a unit, in shared memory
+//   FlushMemory          what the computing warps use beside it, in shared memory
 //   cursor(a, slot)      the slot's ring position, -1 where it is out of range
-//   operand_bytes(a, cursor), copy_operands(a, unit, place, to, barrier)
+//   copied_bytes(a, cursor), copy_ring(a, unit, place, to, barrier)
 //                        what a unit's ring comes to, and the copies
-//   Token                a token's inputs in registers: load(a, unit)
-//   run(a, unit, place, token, next, operands, tiles, shared, parity, counts)
-//                        computes a unit; calls next() once token's registers are free for the next unit's
+//   Token                a token's inputs in registers, by the preparing warp: load(a, unit)
+//   prepare(a, unit, place, token, ring, window)
+//                        by the preparing warp: the window from token and ring
+//   run(a, unit, place, ring, tiles, window, memory, counts)
+//                        by the computing warps
 #pragma once
 
 #include "kernels/bulk_cuda.cuh"
-#include "kernels/decode.h"
 #include "kernels/launch_cuda.cuh"
-#include "kernels/tile_cuda.cuh"
+#include "kernels/raw_operands_cuda.cuh"
+#include "kernels/stream_units_cuda.cuh"
 
 #include <algorithm>
 #include <cstdint>
 
 namespace replayeval::cuda {
 
-using StreamTile = Tile128<true>;
-inline constexpr int kTileRows = 64;
-inline constexpr int kTileColumns = StreamTile::kMaxStateSize;
-inline constexpr int kUnitTiles = 4;
-inline constexpr int kUnitRows = kUnitTiles * kTileRows;
 inline constexpr int kComputeThreads = 256;
 inline constexpr int kComputeWarps = kComputeThreads / 32;
-inline constexpr int kStreamThreads = kComputeThreads + 32;
+inline constexpr int kCopyingWarp = kComputeWarps;
+inline constexpr int kPreparingWarp = kComputeWarps + 1;
+inline constexpr int kStreamThreads = kComputeThreads + 64;
 // Blocks on a multiprocessor: 16-bit states take twice the arithmetic for a byte.
-#ifndef F32_BLOCKS
-#define F32_BLOCKS 1
-#endif
 template <Dtype kState>
-inline constexpr int kStreamBlocks = kState == Dtype::float32 ? F32_BLOCKS : 2;
+inline constexpr int kStreamBlocks = kState == Dtype::float32 ? 1 : 2;
 inline constexpr int kMaxStages = 8;
+// Units whose ring and window are in shared memory. When memory is busy a copy takes as long as a unit of a 16-bit
+// state is computed: with three, rings are asked for one unit earlier.
+template <Dtype kState>
+inline constexpr int kWindows = kState == Dtype::float32 ? 2 : 3;
+inline constexpr int kMaxWindows = 3;
 static_assert(StreamTile::kWarpRows * kComputeWarps == kTileRows);
 static_assert(StreamTile::kRows * kUnitTiles == 32, "each lane finishes one row of one tile");
 
-// Of the kernel's code as loaded, not of what the GPU could run.
-template <class Kernel>
-cudaFuncAttributes attributes_of(Kernel kernel) {
-  cudaFuncAttributes attributes{};
-  expect_success(cudaFuncGetAttributes(&attributes, kernel), "reading a kernel's attributes");
-  return attributes;
-}
-
-inline int device_attribute(cudaDeviceAttr attribute) {
-  int device = 0;
-  int value = 0;
-  expect_success(cudaGetDevice(&device), "cudaGetDevice");
-  expect_success(cudaDeviceGetAttribute(&value, attribute, device), "reading the GPU's attributes");
-  return value;
-}
-
-// Division by a number that a launch knows, of values below 2^31 (Granlund & Montgomery 1994).
-struct Divisor {
-  unsigned by = 1, factor = 0, shift = 0;
-
-  Divisor() = default;
-  explicit Divisor(int divisor) : by(static_cast<unsigned>(divisor)) {
-    unsigned log2 = 0;
-    while ((1U << log2) < by) ++log2;
-    factor = static_cast<unsigned>(((std::uint64_t{1} << (31 + log2)) + by - 1) / by);
-    shift = log2 - 1;
-  }
-  __device__ __forceinline__ int divide(int value) const {
-    return by == 1 ? value : static_cast<int>(__umulhi(static_cast<unsigned>(value), factor) >> shift);
-  }
-};
-
-// How a batch is cut into units.
-struct StreamCut {
-  int units_per_row = 0;
-  int units = 0;
-  int head_rows_log2 = 0;  // a head has 64, 128 or 256 rows
-  Divisor per_row, per_group;
-  int stages = 0;         // tiles in shared memory
-  int operand_bytes = 0;  // of one unit, at most; a multiple of 16
-
-  StreamCut() = default;
-  StreamCut(const HeadShape& shape, std::int64_t batch)
-      : units_per_row(shape.heads * shape.rows / kUnitRows),
-        units(static_cast<int>(batch * units_per_row)),
-        head_rows_log2(shape.rows == 64    ? 6
-                       : shape.rows == 128 ? 7
-                                           : 8),
-        per_row(units_per_row),
-        per_group(units_per_row / shape.groups) {}
-};
-
-// Whether a batch can be cut so and has units enough for every block to get one; fewer are cut finer by the other
-// kernels.
-inline bool streams(const HeadShape& shape, std::int64_t batch) {
-  const bool whole_tiles = shape.rows == 64 || shape.rows == 128 || shape.rows == 256;
-  if (shape.columns != kTileColumns || !whole_tiles || shape.heads / shape.groups * shape.rows % kUnitRows != 0) {
-    return false;
-  }
-  const std::int64_t units = batch * shape.heads * shape.rows / kUnitRows;
-  return units >= std::int64_t{2} * device_attribute(cudaDevAttrMultiProcessorCount) && units < (1 << 30);
-}
-
-struct Unit {
-  int row;                // of the batch
-  int first_row;          // of the sequence's rows of all heads, which the unit's kUnitRows follow
-  int first_head, heads;  // whose rows these are
-  int group;              // of these heads
-  bool leads_group;       // has the group's first rows
-  int head_rows_log2;
-
-  __device__ __forceinline__ Unit(const StreamCut& cut, int unit) : head_rows_log2(cut.head_rows_log2) {
-    row = cut.per_row.divide(unit);
-    const int in_row = unit - row * cut.units_per_row;
-    first_row = in_row * kUnitRows;
-    first_head = first_row >> head_rows_log2;
-    heads = kUnitRows >> head_rows_log2;
-    group = cut.per_group.divide(in_row);
-    leads_group = in_row == group * static_cast<int>(cut.per_group.by);
-  }
-  // Of one of the unit's rows: the head among the unit's, and the row in it.
-  __device__ __forceinline__ int head_of(int unit_row) const { return unit_row >> head_rows_log2; }
-  __device__ __forceinline__ int row_in_head(int unit_row) const { return unit_row & ((1 << head_rows_log2) - 1); }
-};
+// The preparing warp's lanes share out a unit's heads, eight each.
+inline constexpr int kHeadLanes = 8;
+inline constexpr int kMaxUnitHeads = 32 / kHeadLanes;
+static_assert(kMaxUnitHeads * kTileRows == kUnitRows);
+__device__ __forceinline__ int lane_head() { return static_cast<int>(threadIdx.x) % 32 / kHeadLanes; }
+__device__ __forceinline__ int head_lane() { return static_cast<int>(threadIdx.x) % kHeadLanes; }
 
 // Where a unit's sequence stands; a cursor of -1: nothing to compute.
 struct Place {
@@ -137,56 +61,7 @@ struct Place {
 
 struct StreamBarriers {
   Barrier tile_full[kMaxStages], tile_empty[kMaxStages];
-  Barrier operands_full[2], operands_empty[2];
-};
-
-// Whether rows of a small operand can be read four elements at a time.
-inline bool lies_in_fours(const void* data, std::int64_t stride, Dtype dtype) {
-  return reinterpret_cast<std::uintptr_t>(data) % (4 * dtype_size(dtype)) == 0 && stride % 4 == 0;
-}
-
-// Elements of a small operand on their way, as they lie in memory: to decode them is to wait for them.
-struct RawElement {
-  std::uint32_t bits;
-
-  __device__ __forceinline__ void load(const void* data, std::int64_t index, Dtype dtype) {
-    bits = dtype == Dtype::float32 ? static_cast<const std::uint32_t*>(data)[index]
-                                   : static_cast<const std::uint16_t*>(data)[index];
-  }
-  __device__ __forceinline__ float decode(Dtype dtype) const {
-    if (dtype == Dtype::float32) return __uint_as_float(bits);
-    return dtype == Dtype::bfloat16 ? decode_bfloat16(bits) : decode_float16(bits);
-  }
-};
-
-struct RawFour {
-  std::uint32_t words[4];  // one element each, or two 16-bit elements in each of the first two
-
-  // fours: lies_in_fours().
-  __device__ __forceinline__ void load(const void* data, std::int64_t index, Dtype dtype, bool fours) {
-    if (!fours) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        RawElement element;
-        element.load(data, index + i, dtype);
-        words[i] = element.bits;
-      }
-    } else if (dtype == Dtype::float32) {
-      const uint4 four = *reinterpret_cast<const uint4*>(static_cast<const float*>(data) + index);
-      words[0] = four.x, words[1] = four.y, words[2] = four.z, words[3] = four.w;
-    } else {
-      const uint2 four = *reinterpret_cast<const uint2*>(static_cast<const std::uint16_t*>(data) + index);
-      words[0] = four.x, words[1] = four.y;
-    }
-  }
-  __device__ __forceinline__ void decode(Dtype dtype, bool fours, float (&to)[4]) const {
-    const bool pairs = fours && dtype != Dtype::float32;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const std::uint32_t paired = i % 2 == 0 ? words[i / 2] & 0xFFFFU : words[i / 2] >> 16;
-      to[i] = RawElement{pairs ? paired : words[i]}.decode(dtype);
-    }
-  }
+  Barrier ring_full[kMaxWindows], window_ready[kMaxWindows], window_free[kMaxWindows];
 };
 
 // A place in the ring of stages, in turn.
@@ -216,8 +91,7 @@ class Tiles {
     return memory_ + turn_.stage * kBytes;
   }
   __device__ __forceinline__ void release() {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) barriers_.tile_empty[turn_.stage].arrive();
+    barriers_.tile_empty[turn_.stage].arrive();
     turn_.next(stages_);
   }
   // Takes it to registers.
@@ -254,18 +128,22 @@ __device__ __forceinline__ void keep_own(float sum, int t, float& own) {
   if (own_tile() == t) own = given;
 }
 
-// fold() of 32 values over a warp's lanes, for which the compiler does not see through that function's loops: lane i
-// gets the sum of value i, the lanes added pairwise from far to near.
-template <int kDistance = 16>
-__device__ __forceinline__ float fold_all(float (&sum)[32]) {
-  const bool upper = (threadIdx.x & kDistance) != 0;
+// fold() of tile_cuda.cuh for more values, of which the compiler does not see through that function's loops: lane i
+// gets the sum of value i / (32 / kCount), the lanes added pairwise from far to near.
+template <int kCount, int kDistance = 16>
+__device__ __forceinline__ float fold_all(float* sum) {
+  if constexpr (kCount > 1) {
+    const bool upper = (threadIdx.x & kDistance) != 0;
 #pragma unroll
-  for (int r = 0; r < kDistance; ++r) {
-    const float given = upper ? sum[r] : sum[r + kDistance];
-    const float kept = upper ? sum[r + kDistance] : sum[r];
-    sum[r] = kept + __shfl_xor_sync(0xFFFFFFFFU, given, kDistance);
+    for (int r = 0; r < kCount / 2; ++r) {
+      const float given = upper ? sum[r] : sum[r + kCount / 2];
+      const float kept = upper ? sum[r + kCount / 2] : sum[r];
+      sum[r] = kept + __shfl_xor_sync(0xFFFFFFFFU, given, kDistance);
+    }
+  } else {
+    sum[0] = sum[0] + __shfl_xor_sync(0xFFFFFFFFU, sum[0], kDistance);
   }
-  if constexpr (kDistance > 1) return fold_all<kDistance / 2>(sum);
+  if constexpr (kDistance > 1) return fold_all<(kCount + 1) / 2, kDistance / 2>(sum);
   return sum[0];
 }
 
@@ -278,8 +156,8 @@ __device__ __forceinline__ float dot_share(const float (&values)[4], const float
   return sum;
 }
 
-// Calls use(t, r, values) for this lane's columns of its warp's row r of the unit's tile t. The next
-// tile is in registers before the last is used.
+// Calls use(t, r, values) for this lane's columns of its warp's row r of the unit's tile t. The next tile is
+// in registers before the last is used.
 template <Dtype kState, class Use>
 __device__ __forceinline__ void for_rows(Tiles<kState>& tiles, const Use& use) {
   float values[4];
@@ -306,58 +184,102 @@ __device__ __forceinline__ void store_tile(const Arguments& a, const Place& plac
   tile.template store<kState>(a.state.data, (sequence + unit.first_row + t * kTileRows) * kTileColumns, stored);
 }
 
-// In step with the other computing warps.
-__device__ __forceinline__ void sync_compute() { asm volatile("bar.sync 1, %0;" ::"n"(kComputeThreads) : "memory"); }
-
-// The copying warp. A unit's first tile does not wait for its cursor.
+// Looks up where a block's units stand, 32 at a time, one a lane; n counts them.
 template <class Job>
-__device__ __forceinline__ void stream_in(const typename Job::Arguments& a, StreamBarriers& barriers,
-                                          Place (&places)[2], char* memory) {
-  constexpr int kTileBytes = Tiles<Job::kState>::kBytes;
-  const auto lane = static_cast<int>(threadIdx.x % 32);
+class Places {
+ public:
+  explicit __device__ __forceinline__ Places(const typename Job::Arguments& a) : a_(a) {}
+
+  // Of the n-th unit, `unit`, in every lane; n goes up one by one. The cursor is waited for only by cursor().
+  __device__ __forceinline__ int slot(int n, int unit) {
+    if (n % 32 == 0) look_up(unit);
+    return __shfl_sync(0xFFFFFFFFU, mine_.slot, n % 32);
+  }
+  __device__ __forceinline__ int cursor(int n) const { return __shfl_sync(0xFFFFFFFFU, mine_.cursor, n % 32); }
+
+ private:
+  __device__ __forceinline__ void look_up(int unit) {
+    mine_ = {-1, -1};
+    const std::int64_t own = unit + static_cast<std::int64_t>(threadIdx.x % 32) * gridDim.x;
+    if (own >= a_.cut.units) return;
+    const int row = a_.cut.per_row.divide(static_cast<int>(own));
+    mine_.slot = a_.block.slots == nullptr ? row : a_.block.slots[row];
+    if (mine_.slot >= 0 && mine_.slot < a_.state.slots) mine_.cursor = Job::cursor(a_, mine_.slot);
+  }
+
+  const typename Job::Arguments& a_;
+  Place mine_;
+};
+
+// The copying warp's doings; copies are made by its first lane.
+template <class Job>
+class Copier {
+ public:
+  __device__ __forceinline__ Copier(const typename Job::Arguments& a, StreamBarriers& barriers, Place* places,
+                                    char* tiles, char* rings)
+      : a_(a), barriers_(barriers), places_(places), tiles_(tiles), rings_(rings) {}
+
+  // Tiles `first` up to `end` of a unit.
+  __device__ __forceinline__ void copy_tiles(int unit, int slot, int first, int end) {
+    if (slot < 0 || slot >= a_.state.slots || threadIdx.x % 32 != 0) return;
+    const std::int64_t row =
+        static_cast<std::int64_t>(slot) * a_.cut.units_per_row * kUnitRows + Unit(a_.cut, unit).first_row;
+    const char* from = static_cast<const char*>(a_.state.data) + row * (kTileBytes / kTileRows);
+    for (int t = first; t < end; ++t) {
+      Barrier& full = barriers_.tile_full[tile_.stage];
+      barriers_.tile_empty[tile_.stage].wait(tile_.parity ^ 1);
+      full.arrive_expecting(kTileBytes);
+      copy_bulk(tiles_ + tile_.stage * kTileBytes, from + t * kTileBytes, kTileBytes, full);
+      tile_.next(a_.cut.stages);
+    }
+  }
+  __device__ __forceinline__ void copy_ring(int unit, const Place& place) {
+    if (threadIdx.x % 32 != 0) return;
+    Barrier& full = barriers_.ring_full[ring_.stage];
+    barriers_.window_free[ring_.stage].wait(ring_.parity ^ 1);
+    places_[ring_.stage] = place;
+    if (place.cursor < 0) {
+      full.arrive();
+    } else {
+      full.arrive_expecting(Job::copied_bytes(a_, place.cursor));
+      Job::copy_ring(a_, Unit(a_.cut, unit), place, rings_ + ring_.stage * a_.cut.ring_bytes, full);
+    }
+    ring_.next(kWindows<Job::kState>);
+  }
+
+ private:
+  static constexpr int kTileBytes = Tiles<Job::kState>::kBytes;
+
+  const typename Job::Arguments& a_;
+  StreamBarriers& barriers_;
+  Place* places_;
+  char* tiles_;
+  char* rings_;
+  Turn tile_, ring_;
+};
+
+// The copying warp. The first tile does not wait for its cursor.
+template <class Job>
+__device__ __forceinline__ void stream_in(const typename Job::Arguments& a, Copier<Job> copier) {
   const auto step = static_cast<int>(gridDim.x);
-  const std::int64_t slot_rows = static_cast<std::int64_t>(a.cut.units_per_row) * kUnitRows;
-  char* const operands = memory + a.cut.stages * kTileBytes;
-  Turn tile, operand;
-  const auto copy_tile = [&](const char* from) {
-    barriers.tile_empty[tile.stage].wait(tile.parity ^ 1);
-    barriers.tile_full[tile.stage].arrive_expecting(kTileBytes);
-    copy_bulk(memory + tile.stage * kTileBytes, from, kTileBytes, barriers.tile_full[tile.stage]);
-    tile.next(a.cut.stages);
-  };
-  for (int first = static_cast<int>(blockIdx.x); first < a.cut.units; first += 32 * step) {
-    // A lane looks up a unit, 32 at once.
-    Place mine{-1, -1};
-    const int own = first + lane * step;
-    if (own < a.cut.units) {
-      const Unit unit(a.cut, own);
-      mine.slot = a.block.slots == nullptr ? unit.row : a.block.slots[unit.row];
-      if (mine.slot >= 0 && mine.slot < a.state.slots) mine.cursor = Job::cursor(a, mine.slot);
+  Places<Job> places(a);
+  auto u = static_cast<int>(blockIdx.x);
+  Place place{places.slot(0, u), -1};
+  for (int n = 0; u < a.cut.units; ++n, u += step) {
+    constexpr bool kAhead = kWindows<Job::kState> == 3;
+    copier.copy_tiles(u, place.slot, 0, 1);
+    if (n == 0) place.cursor = places.cursor(0);
+    if (n == 0 || !kAhead) copier.copy_ring(u, place);
+    __syncwarp();
+    Place next{-1, -1};
+    if (u + step < a.cut.units) {
+      next.slot = places.slot(n + 1, u + step);
+      next.cursor = places.cursor(n + 1);
+      if (kAhead) copier.copy_ring(u + step, next);
     }
-    for (int i = 0; i < 32 && first + i * step < a.cut.units; ++i) {
-      const Unit unit(a.cut, first + i * step);
-      Place place;
-      place.slot = __shfl_sync(0xFFFFFFFFU, mine.slot, i);
-      const bool known = place.slot >= 0 && place.slot < a.state.slots;
-      const char* from =
-          static_cast<const char*>(a.state.data) + (place.slot * slot_rows + unit.first_row) * (kTileBytes / kTileRows);
-      if (known && lane == 0) copy_tile(from);
-      place.cursor = __shfl_sync(0xFFFFFFFFU, mine.cursor, i);
-      if (lane == 0) {
-        barriers.operands_empty[operand.stage].wait(operand.parity ^ 1);
-        places[operand.stage] = place;
-        Barrier& full = barriers.operands_full[operand.stage];
-        if (place.cursor < 0) {
-          full.arrive();
-        } else {
-          full.arrive_expecting(Job::operand_bytes(a, place.cursor));
-          Job::copy_operands(a, unit, place, operands + operand.stage * a.cut.operand_bytes, full);
-        }
-        operand.next(2);
-        for (int t = 1; known && t < kUnitTiles; ++t) copy_tile(from + t * kTileBytes);
-      }
-      __syncwarp();
-    }
+    copier.copy_tiles(u, place.slot, 1, kUnitTiles);
+    __syncwarp();
+    place = next;
   }
 }
 
@@ -368,39 +290,50 @@ __device__ __forceinline__ void fill_unit(const Arguments& a, const Unit& unit, 
                 a.out.dtype);
 }
 
-// The computing warps.
+// The preparing warp.
 template <class Job>
-__device__ __forceinline__ void compute(const typename Job::Arguments& a, StreamBarriers& barriers,
-                                        const Place (&places)[2], typename Job::Shared& shared, char* memory) {
-  Tiles<Job::kState> tiles(barriers, memory, a.cut.stages);
-  const char* const operands = memory + a.cut.stages * Tiles<Job::kState>::kBytes;
+__device__ __forceinline__ void prepare_windows(const typename Job::Arguments& a, StreamBarriers& barriers,
+                                                const Place* places, typename Job::Window* windows, const char* rings) {
   const auto step = static_cast<int>(gridDim.x);
-  Turn operand;
-  int parity = 0;  // of the units computed so far
-  ThreadCounts counts;
+  Turn turn;
   typename Job::Token token;
-  int u = static_cast<int>(blockIdx.x);
+  auto u = static_cast<int>(blockIdx.x);
   if (u < a.cut.units) token.load(a, Unit(a.cut, u));
   for (; u < a.cut.units; u += step) {
-    const auto next = [&] {
-      if (u + step < a.cut.units) token.load(a, Unit(a.cut, u + step));
-    };
-    barriers.operands_full[operand.stage].wait(operand.parity);
-    const Unit unit(a.cut, u);
-    const Place place = places[operand.stage];
+    const typename Job::Token current = token;
+    if (u + step < a.cut.units) token.load(a, Unit(a.cut, u + step));
+    barriers.ring_full[turn.stage].wait(turn.parity);
+    const Place place = places[turn.stage];
     if (place.cursor >= 0) {
-      Job::run(a, unit, place, token, next, operands + operand.stage * a.cut.operand_bytes, tiles, shared, parity,
-               counts);
-      parity ^= 1;
+      Job::prepare(a, Unit(a.cut, u), place, current, rings + turn.stage * a.cut.ring_bytes, windows[turn.stage]);
+    }
+    barriers.window_ready[turn.stage].arrive();
+    turn.next(kWindows<Job::kState>);
+  }
+}
+
+// The computing warps.
+template <class Job>
+__device__ __forceinline__ void compute(const typename Job::Arguments& a, StreamBarriers& barriers, const Place* places,
+                                        const typename Job::Window* windows, typename Job::FlushMemory& memory,
+                                        const char* tile_memory, const char* rings) {
+  Tiles<Job::kState> tiles(barriers, tile_memory, a.cut.stages);
+  Turn turn;
+  ThreadCounts counts;
+  for (auto u = static_cast<int>(blockIdx.x); u < a.cut.units; u += static_cast<int>(gridDim.x)) {
+    barriers.ring_full[turn.stage].wait(turn.parity);  // what came in bulk is seen by those who waited for it
+    barriers.window_ready[turn.stage].wait(turn.parity);
+    const Unit unit(a.cut, u);
+    const Place place = places[turn.stage];
+    if (place.cursor >= 0) {
+      Job::run(a, unit, place, rings + turn.stage * a.cut.ring_bytes, tiles, windows[turn.stage], memory, counts);
     } else {
       const bool known = place.slot >= 0 && place.slot < a.state.slots;
       for (int t = 0; known && t < kUnitTiles; ++t) tiles.wait(), tiles.release();
       fill_unit(a, unit, place.slot < 0 ? 0.0F : nanf(""));
-      next();
     }
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) barriers.operands_empty[operand.stage].arrive();
-    operand.next(2);
+    barriers.window_free[turn.stage].arrive();
+    turn.next(kWindows<Job::kState>);
   }
   if (a.state.counts != nullptr) add_counts(counts, a.state.counts);
 }
@@ -410,27 +343,49 @@ __global__ void __launch_bounds__(kStreamThreads, kStreamBlocks<Job::kState>)
     stream_kernel(const __grid_constant__ typename Job::Arguments a) {
   extern __shared__ __align__(128) char stream_memory[];
   __shared__ StreamBarriers barriers;
-  __shared__ Place places[2];
-  __shared__ __align__(16) typename Job::Shared shared;
+  __shared__ Place places[kWindows<Job::kState>];
+  __shared__ __align__(16) typename Job::Window windows[kWindows<Job::kState>];
+  __shared__ __align__(16) typename Job::FlushMemory memory;
+  char* const rings = stream_memory + a.cut.stages * Tiles<Job::kState>::kBytes;
   if (threadIdx.x == 0) {
     for (int i = 0; i < a.cut.stages; ++i) {
       barriers.tile_full[i].init(1);
-      barriers.tile_empty[i].init(kComputeWarps);
+      barriers.tile_empty[i].init(kComputeThreads);
     }
-    for (int i = 0; i < 2; ++i) {
-      barriers.operands_full[i].init(1);
-      barriers.operands_empty[i].init(kComputeWarps);
+    for (int i = 0; i < kWindows<Job::kState>; ++i) {
+      barriers.ring_full[i].init(1);
+      barriers.window_ready[i].init(32);
+      barriers.window_free[i].init(kComputeThreads);
     }
     fence_barriers();
   }
   __syncthreads();
   wait_for_earlier_launches();
   let_later_launches_begin();
-  if (threadIdx.x >= kComputeThreads) {
-    stream_in<Job>(a, barriers, places, stream_memory);
+  const auto warp = static_cast<int>(threadIdx.x) / 32;
+  if (warp < kComputeWarps) {
+    compute<Job>(a, barriers, places, windows, memory, stream_memory, rings);
+  } else if (warp == kPreparingWarp) {
+    prepare_windows<Job>(a, barriers, places, windows, rings);
   } else {
-    compute<Job>(a, barriers, places, shared, stream_memory);
+    stream_in<Job>(a, Copier<Job>(a, barriers, places, stream_memory, rings));
   }
+}
+
+// Of the kernel's code as loaded, not of what the GPU could run.
+template <class Kernel>
+cudaFuncAttributes attributes_of(Kernel kernel) {
+  cudaFuncAttributes attributes{};
+  expect_success(cudaFuncGetAttributes(&attributes, kernel), "reading a kernel's attributes");
+  return attributes;
+}
+
+inline int device_attribute(cudaDeviceAttr attribute) {
+  int device = 0;
+  int value = 0;
+  expect_success(cudaGetDevice(&device), "cudaGetDevice");
+  expect_success(cudaDeviceGetAttribute(&value, attribute, device), "reading the GPU's attributes");
+  return value;
 }
 
 // Launches `kernel` so that it may overlap with the launch before it; it must call wait_for_earlier_launches().
@@ -450,8 +405,7 @@ void launch_overlapped(void (*kernel)(Arguments), dim3 blocks, unsigned threads,
   expect_success(cudaLaunchKernelEx(&config, kernel, arguments), "launching a kernel");
 }
 
-// Launches Job's stream with as many stages as fit, on a Hopper GPU; false where there is no room for it.
-// arguments.cut has all but the stages.
+// Launches Job's stream, on a Hopper GPU; false where there is no room for it. arguments.cut has what the batch says.
 template <class Job>
 bool launch_stream(cudaStream_t stream, typename Job::Arguments arguments) {
   constexpr int kTileBytes = Tiles<Job::kState>::kBytes;
@@ -459,16 +413,20 @@ bool launch_stream(cudaStream_t stream, typename Job::Arguments arguments) {
   const auto kernel = stream_kernel<Job>;
   const cudaFuncAttributes attributes = attributes_of(kernel);
   if (attributes.ptxVersion < 90) return false;  // compiled for older GPUs
+  StreamCut& cut = arguments.cut;
+  const int rings = kWindows<Job::kState> * cut.ring_bytes;
   const int all = device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
-  const int taken = kReserved + static_cast<int>(attributes.sharedSizeBytes) + 2 * arguments.cut.operand_bytes;
-  const auto stages = [&](int blocks) { return std::min(kMaxStages, (all / blocks - taken) / kTileBytes); };
+  const auto stages = [&](int blocks) {
+    const int room = all / blocks - kReserved - static_cast<int>(attributes.sharedSizeBytes) - rings;
+    return std::min(kMaxStages, room / kTileBytes);
+  };
   constexpr int kBlocks = kStreamBlocks<Job::kState>;
-  const int blocks = stages(kBlocks) >= 2 ? kBlocks : 1;
-  arguments.cut.stages = stages(blocks);
-  if (arguments.cut.stages < 2) return false;
-  const auto shared = static_cast<std::size_t>(arguments.cut.stages * kTileBytes + 2 * arguments.cut.operand_bytes);
+  const int blocks = stages(kBlocks) >= 3 ? kBlocks : 1;
+  cut.stages = stages(blocks);
+  if (cut.stages < 2) return false;
+  const auto shared = static_cast<std::size_t>(cut.stages * kTileBytes + rings);
   allow_shared(kernel, shared);
-  const int grid = std::min(arguments.cut.units, blocks * device_attribute(cudaDevAttrMultiProcessorCount));
+  const int grid = std::min(cut.units, blocks * device_attribute(cudaDevAttrMultiProcessorCount));
   launch_overlapped(kernel, dim3(static_cast<unsigned>(grid)), kStreamThreads, shared, stream, arguments);
   return true;
 }

@@ -30,7 +30,7 @@ struct UnitRing {
   __host__ __device__ __forceinline__ int scalar_bytes() const {
     return heads * buffer_len * static_cast<int>(sizeof(float));
   }
-  __host__ __device__ __forceinline__ int bytes() const { return scalars_begin() + scalar_bytes(); }
+  __host__ __device__ __forceinline__ int bytes() const { return (scalars_begin() + scalar_bytes() + 15) / 16 * 16; }
 
   // One of the unit's rows: its first entry's element; from entry to entry it is head_rows elements.
   __device__ __forceinline__ const char* row(const char* memory, const Unit& unit, int unit_row) const {
@@ -73,8 +73,8 @@ __device__ __forceinline__ float ring_element(const char* row, int index) {
   return decode_bfloat16(reinterpret_cast<const std::uint16_t*>(row)[index]);
 }
 
-// Each warp's own, while a flush adds entries: what they weigh times this warp's rows.
-inline constexpr int kFactorEntries = 16;
+// Each warp's own, while a flush adds entries: what they weigh times this warp's rows, one a lane.
+inline constexpr int kFactorEntries = 32 / StreamTile::kRows;
 struct FlushFactors {
   float of[kComputeWarps][kFactorEntries][StreamTile::kRows];
 };
@@ -84,19 +84,18 @@ template <Dtype kRing>
 __device__ __forceinline__ void add_entries(StreamTile& tile, const char* columns, const char* rows, int head_rows,
                                             int count, float scale, const float* weight, FlushFactors& factors) {
   float(&own)[kFactorEntries][StreamTile::kRows] = factors.of[threadIdx.x / 32];
-  const auto lane = static_cast<int>(threadIdx.x) % 32;
+  const int own_entry = static_cast<int>(threadIdx.x) % 32 / StreamTile::kRows;
+  const int row = static_cast<int>(threadIdx.x) % StreamTile::kRows;
   tile.multiply(scale);
   for (int first = 0; first < count; first += kFactorEntries) {
-    const int entries = min(kFactorEntries, count - first);
+    const int entry = min(first + own_entry, count - 1);  // one past the end is not used
+    const float factor_of_row = weight[entry] * ring_element<kRing>(rows, entry * head_rows + row);
     __syncwarp();
-    for (int i = lane; i < entries * StreamTile::kRows; i += 32) {
-      const int j = i / StreamTile::kRows;
-      const int r = i % StreamTile::kRows;
-      own[j][r] = weight[first + j] * ring_element<kRing>(rows, (first + j) * head_rows + r);
-    }
+    own[own_entry][row] = factor_of_row;
     __syncwarp();
-#pragma unroll 3
-    for (int j = 0; j < entries; ++j) {
+#pragma unroll
+    for (int j = 0; j < kFactorEntries; ++j) {
+      if (first + j >= count) break;
       float column[1][4];
       load4<kRing>(columns, (first + j) * kTileColumns + StreamTile::column_of(0), column[0]);
       float factor[StreamTile::kRows];
@@ -110,18 +109,37 @@ __device__ __forceinline__ void add_entries(StreamTile& tile, const char* column
   }
 }
 
-// to[j] = columns_j · x for the ring's first `count` entries, two a warp, in the tile's order of sums. `to` has room
-// for one value more.
-template <Dtype kRing>
-__device__ __forceinline__ void ring_dots(const char* columns, int count, const float (&x)[1][4], float* to) {
-  for (int j = static_cast<int>(threadIdx.x) / 32 * 2; j < count; j += 2 * kComputeWarps) {
-    const float dot = dot_two_rows<StreamTile>(x, kTileColumns, [&](int row, int v, float(&values)[4]) {
-      const int entry = min(j + row, count - 1);  // the row past the end is not used
-      load4<kRing>(columns, entry * kTileColumns + StreamTile::column_of(v), values);
-    });
-    if (threadIdx.x % 16 == 0 && j + static_cast<int>(threadIdx.x) % 32 / 16 < count) {
-      to[j + static_cast<int>(threadIdx.x) % 32 / 16] = dot;
+// One or two vectors and where their products go.
+template <int kCount>
+struct DotVectors {
+  const float (*x[kCount])[1][4];
+};
+template <int kCount>
+struct DotTargets {
+  float* to[kCount];
+};
+
+// to[i][j] = columns_j · x[i] for the ring's first `count` entries, by one warp, in the tile's order of sums.
+template <Dtype kRing, int kCount>
+__device__ __forceinline__ void ring_dots(const char* columns, int count, const DotVectors<kCount>& vectors,
+                                          const DotTargets<kCount>& targets) {
+  constexpr int kAtOnce = 16;
+  for (int first = 0; first < count; first += kAtOnce) {
+    float sums[kCount * kAtOnce];
+#pragma unroll
+    for (int r = 0; r < kAtOnce; ++r) {
+      float values[4];
+      const int entry = min(first + r, count - 1);  // rows past the end are not used
+      load4<kRing>(columns, entry * kTileColumns + StreamTile::column_of(0), values);
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) sums[i * kAtOnce + r] = dot_share(values, *vectors.x[i]);
     }
+    const float sum = fold_all<kCount * kAtOnce>(sums);
+    const int index = static_cast<int>(threadIdx.x) % 32 / (32 / (kCount * kAtOnce));
+    const int entry = first + index % kAtOnce;
+    float* to = targets.to[0];
+    if (kCount == 2 && index >= kAtOnce) to = targets.to[kCount - 1];
+    if (entry < count) to[entry] = sum;  // where two lanes have it, the same value
   }
 }
 
@@ -133,24 +151,26 @@ __device__ __forceinline__ float row_dot(const float (&a)[4], const float (&x)[4
   return fold<StreamTile::kLanes>(sum);
 }
 
-// Values of a ring, two a lane: `low` is entry `lane`, `high` entry 32 + lane.
-struct LaneValues {
-  float low = 0.0F, high = 0.0F;
-};
-
-// after.… = the sum of the values after the lane's own up to entry count - 1, from the newest down; returns the sum of
-// all. All lanes of the warp take part.
-__device__ __forceinline__ float sums_after(const LaneValues& values, int count, LaneValues& after) {
-  const auto lane = static_cast<int>(threadIdx.x) % 32;
+// after[j] = the sum of the values of entries j + 1 … count - 1 of the lane's head, from the newest down; returns the
+// sum of all. `values` are the ring's, `newest` that of entry count - 1. A head's lanes do this together; they may read
+// `after` after a __syncwarp().
+__device__ __forceinline__ float sums_after(const float* values, float newest, int count, float* after) {
+  constexpr int kAtOnce = 8;
   float sum = 0.0F;
-  for (int i = count - 1; i >= 32; --i) {
-    if (lane == i - 32) after.high = sum;
-    sum = sum + __shfl_sync(0xFFFFFFFFU, values.high, i - 32);
-  }
-#pragma unroll 4
-  for (int i = min(count, 32) - 1; i >= 0; --i) {
-    if (lane == i) after.low = sum;
-    sum = sum + __shfl_sync(0xFFFFFFFFU, values.low, i);
+  for (int last = count - 1; last >= 0; last -= kAtOnce) {
+    float next[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int j = last - i;
+      next[i] = j == count - 1 ? newest : values[max(j, 0)];
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int j = last - i;
+      if (j < 0) break;
+      if (j % kHeadLanes == head_lane()) after[j] = sum;
+      sum = sum + next[i];
+    }
   }
   return sum;
 }

@@ -7,7 +7,7 @@ namespace {
 
 template <Dtype kState, Dtype kRing>
 bool launch(cudaStream_t stream, StreamReplayArguments arguments) {
-  arguments.cut.operand_bytes = UnitRing<kRing>(arguments.form.buffer_len, arguments.cut.head_rows_log2).bytes();
+  arguments.cut.ring_bytes = UnitRing<kRing>(arguments.form.buffer_len, arguments.cut.head_rows_log2).bytes();
   return launch_stream<DeltasJob<kState, kRing>>(stream, arguments);
 }
 
@@ -22,9 +22,10 @@ bool launch_with_ring(cudaStream_t stream, const StreamReplayArguments& argument
 bool replay_stream(cudaStream_t stream, Family family, const Shape& shape, const ReplayForm& form, const Block& block,
                    const Inputs& in, const Parameters& parameters, const State& state, const Ring& ring,
                    const Output& out) {
-  if (family != Family::gated_delta || block.tokens != 1 || !streams(head_shape(shape), block.batch) ||
-      form.ring_form != RingForm::deltas || form.route != Route::output_only ||
-      !copies_scalars(ring.log_decay, form.buffer_len, shape.value_dim)) {
+  if (family != Family::gated_delta || block.tokens != 1 ||
+      !copies_scalars(ring.log_decay, form.buffer_len, shape.value_dim) ||
+      !streams(head_shape(shape), block.batch, 1) || form.ring_form != RingForm::deltas ||
+      form.route != Route::output_only) {
     return false;
   }
   const StreamReplayArguments arguments{

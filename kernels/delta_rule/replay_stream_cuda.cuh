@@ -1,5 +1,5 @@
-// One output_only step of a large batch of Gated DeltaNet with a deltas ring, flushes included: the state streams
-// through shared memory (stream_cuda.cuh). The bits are those of replay_token_cuda.cuh.
+// One output_only step of Gated DeltaNet with a deltas ring, flushes included: the state streams through shared memory
+// (stream_cuda.cuh). The bits are those of replay_token_cuda.cuh.
 #pragma once
 
 #include "kernels/delta_rule/stream_cuda.cuh"
@@ -32,11 +32,7 @@ struct DeltasJob {
     float weight[kMaxUnitHeads][kMaxBufferLen], decay[kMaxUnitHeads];
     float by_k[kMaxBufferLen], by_q[kMaxBufferLen];
   };
-  // Written while slower warps may still be at the unit before: hence twice.
-  struct Shared {
-    Window windows[2];
-    FlushFactors factors;
-  };
+  using FlushMemory = FlushFactors;
 
   __device__ static __forceinline__ UnitRing<kRing> ring_of(const Arguments& a) {
     return {a.form.buffer_len, a.cut.head_rows_log2};
@@ -45,29 +41,37 @@ struct DeltasJob {
     const int cursor = a.ring.cursor[slot];
     return cursor < a.form.buffer_len ? cursor : -1;
   }
-  __device__ static __forceinline__ unsigned operand_bytes(const Arguments& a, int cursor) {
+  __device__ static __forceinline__ unsigned copied_bytes(const Arguments& a, int cursor) {
     return ring_of(a).copied_bytes(cursor);
   }
-  __device__ static __forceinline__ void copy_operands(const Arguments& a, const Unit& unit, const Place& place,
-                                                       char* to, Barrier& barrier) {
+  __device__ static __forceinline__ void copy_ring(const Arguments& a, const Unit& unit, const Place& place, char* to,
+                                                   Barrier& barrier) {
     const RingView from{a.ring.k, a.ring.values, a.ring.log_decay, a.shape.num_key_heads, a.shape.num_value_heads};
     ring_of(a).copy(from, place.slot, unit, place.cursor, to, barrier);
   }
 
-  // A warp a head, once its token's decay is known: window_cuda.cuh's weigh().
-  __device__ static __forceinline__ void weigh(const Unit& unit, const float* ring_decay, int buffer_len, int cursor,
-                                               Window& to) {
-    if (!Token::has_gates(unit)) return;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int h = Token::gate_head();
-    const float own = to.token.log_decay[h];
-    const auto log_decay = [&](int j) { return j < cursor ? ring_decay[h * buffer_len + j] : own; };
-    LaneValues values{log_decay(lane), 0.0F};
-    if (cursor >= 32) values.high = log_decay(lane + 32);
-    LaneValues after;
-    to.decay[h] = expf(sums_after(values, cursor + 1, after));  // by every lane, the same value
-    if (lane <= cursor) to.weight[h][lane] = lane == cursor ? 1.0F : expf(after.low);
-    if (lane + 32 <= cursor) to.weight[h][lane + 32] = lane + 32 == cursor ? 1.0F : expf(after.high);
+  // What the keys weigh, as window_cuda.cuh's weigh(); each head by its lanes.
+  __device__ static __forceinline__ void weigh(const Unit& unit, const float* ring_decay, float own, int buffer_len,
+                                               int cursor, Window& to) {
+    const int h = lane_head();
+    const bool has_head = h < unit.heads;
+    if (has_head) to.decay[h] = expf(sums_after(ring_decay + h * buffer_len, own, cursor + 1, to.weight[h]));
+    __syncwarp();
+    for (int j = head_lane(); has_head && j <= cursor; j += kHeadLanes) {
+      to.weight[h][j] = j == cursor ? 1.0F : expf(to.weight[h][j]);
+    }
+  }
+
+  __device__ static __forceinline__ void prepare(const Arguments& a, const Unit& unit, const Place& place,
+                                                 const Token& operands, const char* memory, Window& window) {
+    float q[1][4];
+    float k[1][4];
+    operands.prepare(a, window.token, q, k);
+    const UnitRing<kRing> ring = ring_of(a);
+    weigh(unit, ring.scalars(memory), operands.log_decay(a), ring.buffer_len, place.cursor, window);
+    if (place.cursor + 1 == ring.buffer_len) return;  // a flush needs no products
+    ring_dots<kRing, 2>(memory, place.cursor, {&k, &q}, {window.by_k, window.by_q});
+    window.by_q[place.cursor] = row_dot(k[0], q[0]);  // by every lane, the same value
   }
 
   // The token becomes the ring's entry `cursor`, but for d.
@@ -113,29 +117,17 @@ struct DeltasJob {
     return fmaf(window.by_q[cursor], d, y);
   }
 
-  template <class Next>
-  __device__ static __forceinline__ void run(const Arguments& a, const Unit& unit, const Place& place, Token& operands,
-                                             const Next& next, const char* memory, Tiles<kState>& tiles, Shared& shared,
-                                             int parity, ThreadCounts& counts) {
+  __device__ static __forceinline__ void run(const Arguments& a, const Unit& unit, const Place& place,
+                                             const char* memory, Tiles<kState>& tiles, const Window& window,
+                                             FlushMemory& factors, ThreadCounts& counts) {
     const UnitRing<kRing> ring = ring_of(a);
-    Window& window = shared.windows[parity];
-    const int cursor = place.cursor;
-    const bool flush = cursor + 1 == ring.buffer_len;
     float q[1][4];
     float k[1][4];
-    operands.prepare(a, unit, window.token, q, k);
-    if (!flush) {
-      ring_dots<kRing>(memory, cursor, k, window.by_k);
-      ring_dots<kRing>(memory, cursor, q, window.by_q);
-      if (Token::leads()) window.by_q[cursor] = row_dot(k[0], q[0]);  // every lane, the same value
-    }
-    weigh(unit, ring.scalars(memory), ring.buffer_len, cursor, window);
-    next();
-    sync_compute();
-
+    load4<Dtype::float32>(window.token.q, StreamTile::column_of(0), q[0]);
+    load4<Dtype::float32>(window.token.k, StreamTile::column_of(0), k[0]);
     float y;
-    if (flush) {
-      y = flush_tiles(a, unit, place, ring, memory, tiles, window, q, k, shared.factors, counts);
+    if (place.cursor + 1 == ring.buffer_len) {
+      y = flush_tiles(a, unit, place, ring, memory, tiles, window, q, k, factors, counts);
     } else {
       float from_k;
       float from_q;
@@ -156,7 +148,7 @@ struct DeltasJob {
     for_rows(tiles, [&](int t, int r, const float(&values)[4]) {
       shares[t % 2 * StreamTile::kRows + r] = dot_share(values, k);
       shares[16 + t % 2 * StreamTile::kRows + r] = dot_share(values, q);
-      if (t % 2 == 1 && r + 1 == StreamTile::kRows) pair[t / 2] = fold_all(shares);
+      if (t % 2 == 1 && r + 1 == StreamTile::kRows) pair[t / 2] = fold_all<32>(shares);
     });
     const bool lower = threadIdx.x % 32 < 16;
     const float given = __shfl_xor_sync(0xFFFFFFFFU, lower ? pair[1] : pair[0], 16);

@@ -7,21 +7,18 @@
 
 namespace replayeval::delta_rule::cuda {
 
-inline constexpr int kMaxUnitHeads = kUnitTiles;
-
 inline bool reads_fours(const Inputs& in) {
   return lies_in_fours(in.q, in.q_stride, in.dtype) && lies_in_fours(in.k, in.k_stride, in.dtype) &&
          lies_in_fours(in.v, in.v_stride, in.dtype);
 }
 
-// In shared memory, as float32; k normalised.
+// In shared memory, as float32; q and k normalised, q scaled.
 struct UnitToken {
-  float k[kTileColumns], v[kUnitRows];
+  float q[kTileColumns], k[kTileColumns], v[kUnitRows];
   float log_decay[kMaxUnitHeads], beta[kMaxUnitHeads];
 };
 
-// A token's inputs in registers, on their way to where they are used. Every warp has q and k; of the eight two have v
-// and four a head's gates.
+// A token's inputs in the preparing warp's registers.
 class UnitOperands {
  public:
   template <class Arguments>
@@ -30,56 +27,48 @@ class UnitOperands {
     const int key_column = unit.group * kTileColumns + column();
     q_.load(a.in.q, row * a.in.q_stride + key_column, a.in.dtype, a.fours);
     k_.load(a.in.k, row * a.in.k_stride + key_column, a.in.dtype, a.fours);
-    if (has_v()) {
-      v_.load(a.in.v, row * a.in.v_stride + unit.first_row + v_row(), a.in.dtype, a.fours);
-    } else if (has_gates(unit)) {
-      const int head = unit.first_head + gate_head();
-      b_.load(a.in.b, row * a.in.b_stride + head, a.in.dtype);
-      f_.load(a.in.f, row * a.in.f_stride + head, a.in.dtype);
-      A_log_ = a.parameters.A_log[head];
-      dt_bias_ = a.parameters.dt_bias[head];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      v_[i].load(a.in.v, row * a.in.v_stride + unit.first_row + 128 * i + column(), a.in.dtype, a.fours);
     }
+    const int head = unit.first_head + min(lane_head(), unit.heads - 1);
+    b_.load(a.in.b, row * a.in.b_stride + head, a.in.dtype);
+    f_.load(a.in.f, row * a.in.f_stride + head, a.in.dtype);
+    A_log_ = a.parameters.A_log[head];
+    dt_bias_ = a.parameters.dt_bias[head];
   }
-  // Makes them ready for the recurrence: this lane's columns of q and k, the rest to shared memory.
+  // Makes them ready for the recurrence, in shared memory; also this lane's columns of q and k.
   template <class Arguments>
-  __device__ __forceinline__ void prepare(const Arguments& a, const Unit& unit, UnitToken& to, float (&q)[1][4],
-                                          float (&k)[1][4]) const {
+  __device__ __forceinline__ void prepare(const Arguments& a, UnitToken& to, float (&q)[1][4], float (&k)[1][4]) const {
     q_.decode(a.in.dtype, a.fours, q[0]);
     k_.decode(a.in.dtype, a.fours, k[0]);
     normalise_row(a.parameters, a.in.dtype, kTileColumns, q);
     multiply_row(q, 1.0F / sqrtf(static_cast<float>(kTileColumns)));
     normalise_row(a.parameters, a.in.dtype, kTileColumns, k);
-    if (leads()) {
-      put(k[0], to.k + column());
-    } else if (has_v()) {
+    put(q[0], to.q + column());
+    put(k[0], to.k + column());
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
       float v[4];
-      v_.decode(a.in.dtype, a.fours, v);
-      put(v, to.v + v_row());
-    } else if (has_gates(unit)) {  // by every lane, the same values
-      to.beta[gate_head()] = beta_of(b_.decode(a.in.dtype), a.parameters, a.in.dtype);
-      to.log_decay[gate_head()] = log_decay_of(f_.decode(a.in.dtype), dt_bias_, expf(A_log_), a.parameters, a.in.dtype);
+      v_[i].decode(a.in.dtype, a.fours, v);
+      put(v, to.v + 128 * i + column());
     }
+    to.beta[lane_head()] = beta_of(b_.decode(a.in.dtype), a.parameters, a.in.dtype);  // a head's lanes: the same
+    to.log_decay[lane_head()] = log_decay(a);
   }
-
-  // Whole warps.
-  __device__ static __forceinline__ bool leads() { return warp() == 0; }
-  __device__ static __forceinline__ bool has_gates(const Unit& unit) {
-    return warp() >= kFirstGateWarp && gate_head() < unit.heads;
+  // Of the lane's head.
+  template <class Arguments>
+  __device__ __forceinline__ float log_decay(const Arguments& a) const {
+    return log_decay_of(f_.decode(a.in.dtype), dt_bias_, expf(A_log_), a.parameters, a.in.dtype);
   }
-  __device__ static __forceinline__ int gate_head() { return warp() - kFirstGateWarp; }
 
  private:
-  static constexpr int kFirstGateWarp = kComputeWarps - kMaxUnitHeads;
-
-  __device__ static __forceinline__ int warp() { return static_cast<int>(threadIdx.x) / 32; }
   __device__ static __forceinline__ int column() { return static_cast<int>(threadIdx.x) % 32 * 4; }
-  __device__ static __forceinline__ bool has_v() { return warp() == 2 || warp() == 3; }
-  __device__ static __forceinline__ int v_row() { return (warp() - 2) * 128 + column(); }
   __device__ static __forceinline__ void put(const float (&values)[4], float* to) {
     *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
   }
 
-  RawFour q_, k_, v_;
+  RawFour q_, k_, v_[2];
   RawElement b_, f_;
   float A_log_, dt_bias_;
 };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/delta_rule/launch_cuda.cuh"
+#include "kernels/delta_rule/normalise_cuda.cuh"
 #include "kernels/delta_rule/scalars_cuda.cuh"
 
 namespace replayeval::delta_rule::cuda {
@@ -54,12 +55,12 @@ class TokenOperands {
     const auto K = static_cast<int>(shape.key_dim);
     switch (part()) {
       case Part::q:
-        normalise(p, in.dtype, K);
-        multiply(1.0F / sqrtf(static_cast<float>(K)));
+        normalise_row(p, in.dtype, K, values_);
+        multiply_row(values_, 1.0F / sqrtf(static_cast<float>(K)));
         store_row(to.q, K);
         break;
       case Part::k:
-        normalise(p, in.dtype, K);
+        normalise_row(p, in.dtype, K, values_);
         store_row(to.k, K);
         break;
       case Part::v:
@@ -91,35 +92,6 @@ class TokenOperands {
       if (element(k) >= count) continue;
       *reinterpret_cast<float4*>(to + element(k)) =
           make_float4(values_[k][0], values_[k][1], values_[k][2], values_[k][3]);
-    }
-  }
-  __device__ __forceinline__ void multiply(float by) {
-#pragma unroll
-    for (int k = 0; k < kVectors; ++k) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) values_[k][i] = by * values_[k][i];
-    }
-  }
-
-  // A lane's columns in ascending order, then the lanes pairwise: an order that the key dim alone fixes.
-  __device__ __forceinline__ void normalise(const Parameters& p, Dtype compute, int count) {
-    float squares = 0.0F;
-#pragma unroll
-    for (int k = 0; k < kVectors; ++k) {
-      if (element(k) >= count) continue;
-#pragma unroll
-      for (int i = 0; i < 4; ++i) squares = fmaf(values_[k][i], values_[k][i], squares);
-    }
-#pragma unroll
-    for (int distance = 16; distance >= 1; distance /= 2) {
-      squares = squares + __shfl_xor_sync(0xFFFFFFFFU, squares, distance);
-    }
-    multiply(1.0F / sqrtf(squares + kNormEps));
-    if (p.numerics.qk_norm == Precision::float32) return;
-#pragma unroll
-    for (int k = 0; k < kVectors; ++k) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) values_[k][i] = at_precision(values_[k][i], Precision::compute, compute);
     }
   }
 

@@ -7,7 +7,7 @@ namespace {
 
 template <Dtype kState, Dtype kRing>
 bool launch(cudaStream_t stream, StreamReplayArguments arguments) {
-  arguments.cut.operand_bytes = UnitRing<kRing>(arguments.form.buffer_len, arguments.cut.head_rows_log2).bytes();
+  arguments.cut.ring_bytes = UnitRing<kRing>(arguments.form.buffer_len, arguments.cut.head_rows_log2).bytes();
   return launch_stream<ReplayJob<kState, kRing>>(stream, arguments);
 }
 
@@ -22,8 +22,8 @@ bool launch_with_ring(cudaStream_t stream, const StreamReplayArguments& argument
 bool replay_stream(cudaStream_t stream, const Shape& shape, const ReplayForm& form, const Block& block,
                    const Inputs& in, const Parameters& parameters, const State& state, const Ring& ring,
                    const Output& out) {
-  if (block.tokens != 1 || !streams(head_shape(shape), block.batch) || form.route != Route::output_only ||
-      form.flush != Flush::summed || !copies_scalars(ring.dt, form.buffer_len, shape.head_dim)) {
+  if (block.tokens != 1 || !copies_scalars(ring.dt, form.buffer_len, shape.head_dim) ||
+      !streams(head_shape(shape), block.batch, 1) || form.route != Route::output_only || form.flush != Flush::summed) {
     return false;
   }
   const StreamReplayArguments arguments{

@@ -1,4 +1,4 @@
-// One output_only step of a large batch, flushes included: the state streams through shared memory (stream_cuda.cuh).
+// One output_only step, flushes included: the state streams through shared memory (stream_cuda.cuh).
 // The bits are those of replay_block_cuda.cuh.
 #pragma once
 
@@ -33,11 +33,7 @@ struct ReplayJob {
     float weight[kMaxUnitHeads][kMaxBufferLen], scale[kMaxUnitHeads], dt[kMaxUnitHeads];
     float dots[kMaxBufferLen];
   };
-  // Written while slower warps may still be at the unit before: hence twice.
-  struct Shared {
-    Window windows[2];
-    FlushFactors factors;
-  };
+  using FlushMemory = FlushFactors;
 
   __device__ static __forceinline__ UnitRing<kRing> ring_of(const Arguments& a) {
     return {a.form.buffer_len, a.cut.head_rows_log2};
@@ -46,36 +42,43 @@ struct ReplayJob {
     const int cursor = a.ring.cursor[slot];
     return cursor < a.form.buffer_len ? cursor : -1;
   }
-  __device__ static __forceinline__ unsigned operand_bytes(const Arguments& a, int cursor) {
+  __device__ static __forceinline__ unsigned copied_bytes(const Arguments& a, int cursor) {
     return ring_of(a).copied_bytes(cursor);
   }
-  __device__ static __forceinline__ void copy_operands(const Arguments& a, const Unit& unit, const Place& place,
-                                                       char* to, Barrier& barrier) {
+  __device__ static __forceinline__ void copy_ring(const Arguments& a, const Unit& unit, const Place& place, char* to,
+                                                   Barrier& barrier) {
     const RingView from{a.ring.B, a.ring.x, a.ring.dt, a.shape.num_groups, a.shape.num_heads};
     ring_of(a).copy(from, place.slot, unit, place.cursor, to, barrier);
   }
 
-  // A warp a head: what the entries weigh, as scalars_cuda.cuh's ring_weights().
+  // What the entries weigh, as scalars_cuda.cuh's ring_weights(); each head by its lanes.
   __device__ static __forceinline__ void weigh(const Arguments& a, const Unit& unit, const Token& token,
                                                const float* ring_dt, int cursor, Window& to) {
-    if (!Token::has_dt(unit)) return;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int k = Token::dt_head();
-    const auto L = static_cast<int>(a.form.buffer_len);
+    const int k = lane_head();
+    const bool has_head = k < unit.heads;
+    const float* dt = ring_dt + k * static_cast<int>(a.form.buffer_len);
     const float own = token.dt(a);
     const float rate = token.rate();
-    const auto dt = [&](int j) { return j < cursor ? ring_dt[k * L + j] : own; };
-    LaneValues values{dt(lane), 0.0F};
-    if (cursor >= 32) values.high = dt(lane + 32);
-    LaneValues after;
-    const float all = sums_after(values, cursor + 1, after);
-    const auto weigh_one = [&](int j, float value, float later) {
-      if (j <= cursor) to.weight[k][j] = j == cursor ? value : value * expf(rate * later);
-    };
-    weigh_one(lane, values.low, after.low);
-    if (cursor >= 32) weigh_one(lane + 32, values.high, after.high);
-    to.scale[k] = expf(rate * all);  // by every lane, the same value
-    to.dt[k] = own;
+    if (has_head) {
+      to.scale[k] = expf(rate * sums_after(dt, own, cursor + 1, to.weight[k]));
+      to.dt[k] = own;
+    }
+    __syncwarp();
+    for (int j = head_lane(); has_head && j <= cursor; j += kHeadLanes) {
+      to.weight[k][j] = j == cursor ? own : dt[j] * expf(rate * to.weight[k][j]);
+    }
+  }
+
+  __device__ static __forceinline__ void prepare(const Arguments& a, const Unit& unit, const Place& place,
+                                                 const Token& operands, const char* memory, Window& window) {
+    float B[1][4];
+    float C[1][4];
+    operands.prepare(a, window.token, B, C);
+    const UnitRing<kRing> ring = ring_of(a);
+    weigh(a, unit, operands, ring.scalars(memory), place.cursor, window);
+    if (place.cursor + 1 == ring.buffer_len) return;  // a flush needs no products
+    ring_dots<kRing, 1>(memory, place.cursor, {&C}, {window.dots});
+    window.dots[place.cursor] = row_dot(B[0], C[0]);  // by every lane, the same value
   }
 
   // y of the row that this lane finishes, but for D x, from S_0 C.
@@ -110,28 +113,16 @@ struct ReplayJob {
     store_element(a.ring.B, (group * L + place.cursor) * kTileColumns + i, window.token.B[i], kRing);
   }
 
-  template <class Next>
-  __device__ static __forceinline__ void run(const Arguments& a, const Unit& unit, const Place& place, Token& operands,
-                                             const Next& next, const char* memory, Tiles<kState>& tiles, Shared& shared,
-                                             int parity, ThreadCounts& counts) {
+  __device__ static __forceinline__ void run(const Arguments& a, const Unit& unit, const Place& place,
+                                             const char* memory, Tiles<kState>& tiles, const Window& window,
+                                             FlushMemory& factors, ThreadCounts& counts) {
     const UnitRing<kRing> ring = ring_of(a);
-    Window& window = shared.windows[parity];
     const int cursor = place.cursor;
     const bool flush = cursor + 1 == ring.buffer_len;
-    float B[4];
     float C[1][4];
-    operands.prepare(a, window.token, B, C);
-    const float D = operands.D();
-    if (!flush) {
-      ring_dots<kRing>(memory, cursor, C, window.dots);
-      if (Token::has_B()) window.dots[cursor] = row_dot(B, C[0]);  // every lane, the same value
-    }
-    weigh(a, unit, operands, ring.scalars(memory), cursor, window);
-    next();
-    sync_compute();
-
-    const float sum = flush ? flush_tiles(a, unit, place, ring, memory, tiles, window, C, shared.factors, counts)
-                            : read_tiles(tiles, C);
+    load4<Dtype::float32>(window.token.C, StreamTile::column_of(0), C[0]);
+    const float sum =
+        flush ? flush_tiles(a, unit, place, ring, memory, tiles, window, C, factors, counts) : read_tiles(tiles, C);
     const int row = own_row();
     const int k = unit.head_of(row);
     const float x = window.token.x[row];
@@ -139,9 +130,10 @@ struct ReplayJob {
     if (!flush) {
       y = sum_entries(ring.row(memory, unit, row), ring.head_rows, window.weight[k], window.dots, cursor,
                       window.scale[k], sum, x);
+      append(a, unit, place, window);
     }
-    store_element(a.out.y, unit.row * a.out.y_stride + unit.first_row + row, fmaf(D, x, y), a.out.dtype);
-    if (!flush) append(a, unit, place, window);
+    store_element(a.out.y, unit.row * a.out.y_stride + unit.first_row + row, fmaf(window.token.D[k], x, y),
+                  a.out.dtype);
   }
 
  private:
@@ -150,7 +142,7 @@ struct ReplayJob {
     float shares[StreamTile::kRows * kUnitTiles];
     for_rows(tiles,
              [&](int t, int r, const float(&values)[4]) { shares[t * StreamTile::kRows + r] = dot_share(values, C); });
-    return fold_all(shares);
+    return fold_all<32>(shares);
   }
 
   // S_w C of the lane's own row; S_w becomes the checkpoint.

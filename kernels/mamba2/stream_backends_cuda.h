@@ -1,4 +1,4 @@
-// The kernels for large batches on Hopper. Each returns false, and does nothing, where a call is not for it.
+// The kernels for single steps on Hopper. Each returns false, and does nothing, where a call is not for it.
 #pragma once
 
 #include "kernels/mamba2/mamba2.h"

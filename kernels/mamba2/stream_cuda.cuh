@@ -6,76 +6,65 @@
 
 namespace replayeval::mamba2::cuda {
 
-inline constexpr int kMaxUnitHeads = kUnitTiles;
-
 inline bool reads_fours(const Inputs& in) {
   return lies_in_fours(in.x, in.x_stride, in.dtype) && lies_in_fours(in.B, in.B_stride, in.dtype) &&
          lies_in_fours(in.C, in.C_stride, in.dtype);
 }
 
-// In shared memory, as float32.
+// In shared memory, as float32. D: of the unit's heads.
 struct UnitToken {
-  float B[kTileColumns], x[kUnitRows];
+  float B[kTileColumns], C[kTileColumns], x[kUnitRows], D[kMaxUnitHeads];
 };
 
-// A token's inputs in registers, on their way to where they are used. Every warp has C; of the eight one has B, two x
-// and four a head's dt; each thread also has D of the row that it finishes.
+// A token's inputs in the preparing warp's registers.
 class UnitOperands {
  public:
   template <class Arguments>
   __device__ __forceinline__ void load(const Arguments& a, const Unit& unit) {
     const std::int64_t row = unit.row;
     const int group_column = unit.group * kTileColumns + column();
+    B_.load(a.in.B, row * a.in.B_stride + group_column, a.in.dtype, a.fours);
     C_.load(a.in.C, row * a.in.C_stride + group_column, a.in.dtype, a.fours);
-    if (has_B()) {
-      four_.load(a.in.B, row * a.in.B_stride + group_column, a.in.dtype, a.fours);
-    } else if (has_x()) {
-      four_.load(a.in.x, row * a.in.x_stride + unit.first_row + x_row(), a.in.dtype, a.fours);
-    } else if (has_dt(unit)) {
-      const int head = unit.first_head + dt_head();
-      dt_.load(a.in.dt, row * a.in.dt_stride + head, a.in.dtype);
-      A_log_ = a.parameters.A_log[head];
-      dt_bias_ = a.parameters.dt_bias[head];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      x_[i].load(a.in.x, row * a.in.x_stride + unit.first_row + 128 * i + column(), a.in.dtype, a.fours);
     }
-    D_ = a.parameters.D[unit.first_head + unit.head_of(own_tile() * kTileRows)];
+    const int head = unit.first_head + min(lane_head(), unit.heads - 1);
+    dt_.load(a.in.dt, row * a.in.dt_stride + head, a.in.dtype);
+    A_log_ = a.parameters.A_log[head];
+    dt_bias_ = a.parameters.dt_bias[head];
+    D_ = a.parameters.D[head];
   }
-  // B and x to shared memory; this lane's columns of B, in the warp that has it, and of C.
+  // To shared memory; this lane's columns of B and C.
   template <class Arguments>
-  __device__ __forceinline__ void prepare(const Arguments& a, UnitToken& to, float (&B)[4], float (&C)[1][4]) const {
+  __device__ __forceinline__ void prepare(const Arguments& a, UnitToken& to, float (&B)[1][4], float (&C)[1][4]) const {
+    B_.decode(a.in.dtype, a.fours, B[0]);
     C_.decode(a.in.dtype, a.fours, C[0]);
-    four_.decode(a.in.dtype, a.fours, B);
-    if (has_B()) {
-      *reinterpret_cast<float4*>(to.B + column()) = make_float4(B[0], B[1], B[2], B[3]);
-    } else if (has_x()) {
-      *reinterpret_cast<float4*>(to.x + x_row()) = make_float4(B[0], B[1], B[2], B[3]);
+    put(B[0], to.B + column());
+    put(C[0], to.C + column());
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      float x[4];
+      x_[i].decode(a.in.dtype, a.fours, x);
+      put(x, to.x + 128 * i + column());
     }
+    to.D[lane_head()] = D_;  // by a head's lanes, the same value
   }
 
-  // Whole warps.
-  __device__ static __forceinline__ bool has_B() { return warp() == 0; }
-  __device__ static __forceinline__ bool has_dt(const Unit& unit) {
-    return warp() >= kFirstDtWarp && dt_head() < unit.heads;
-  }
-  __device__ static __forceinline__ int dt_head() { return warp() - kFirstDtWarp; }
-
-  // The same in every lane.
+  // Of the lane's head.
   template <class Arguments>
   __device__ __forceinline__ float dt(const Arguments& a) const {
     return time_step(dt_.decode(a.in.dtype), dt_bias_, a.parameters.dt_min, a.parameters.dt_max);
   }
   __device__ __forceinline__ float rate() const { return decay_rate(A_log_); }
-  // Of the lane's own row.
-  __device__ __forceinline__ float D() const { return D_; }
 
  private:
-  static constexpr int kFirstDtWarp = kComputeWarps - kMaxUnitHeads;
-
-  __device__ static __forceinline__ int warp() { return static_cast<int>(threadIdx.x) / 32; }
   __device__ static __forceinline__ int column() { return static_cast<int>(threadIdx.x) % 32 * 4; }
-  __device__ static __forceinline__ bool has_x() { return warp() == 2 || warp() == 3; }
-  __device__ static __forceinline__ int x_row() { return (warp() - 2) * 128 + column(); }
+  __device__ static __forceinline__ void put(const float (&values)[4], float* to) {
+    *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
+  }
 
-  RawFour four_, C_;
+  RawFour B_, C_, x_[2];
   RawElement dt_;
   float A_log_, dt_bias_, D_;
 };
