@@ -45,9 +45,12 @@ std::string markdown_report(const Results& results, const Figures& drawn) {
   const std::initializer_list<std::string (*)(const Results&, const Workload&)> of_generation = {
       markdown::verdicts, markdown::generation, markdown::compared,
       markdown::deltas,   markdown::storage,    markdown::speed};
+  const std::initializer_list<std::string (*)(const Results&, const Workload&)> of_churn = {markdown::compared,
+                                                                                            markdown::churn};
   const auto sections_of = [&](const std::string& kind) {
     if (kind == "recall") return of_recall;
     if (kind == "task") return of_tasks;
+    if (kind == "churn") return of_churn;
     return kind == "generation" ? of_generation : sections;
   };
   for (const Workload& workload : results.workloads) {

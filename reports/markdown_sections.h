@@ -16,6 +16,7 @@ std::string divergence(const Results& results, const Workload& workload);
 std::string positions(const Results& results, const Workload& workload);
 std::string generation(const Results& results, const Workload& workload);   // degeneration and agreement
 std::string recall(const Results& results, const Workload& workload);       // pooled, and by length and depth
+std::string churn(const Results& results, const Workload& workload);        // what was compared, and what it found
 std::string state_error(const Results& results, const Workload& workload);  // three depths, a row a layer and position
 std::string task(const Results& results, const Workload& workload);         // a downstream task's metrics and deltas
 std::string storage(const Results& results, const Workload& workload);

@@ -83,9 +83,27 @@ struct AgreementStep {
   double same = 0.0;      // share of sequences whose first `step` tokens are the baseline's; shorter ones: all of them
 };
 
+// One arm's outputs under one kind of event of a churn workload, against those of an undisturbed run.
+struct ChurnCheck {
+  std::string level;  // mixer: outputs and states, given equal inputs; prefix: all that a saved prefix brings
+                      // back; model: log-probabilities
+  std::string event;  // admission | one_token_chunk | recomputation | restore | padded_rows | ...
+  std::string arm;
+  std::int64_t batch = 0;      // sequences at once
+  std::int64_t compared = 0;   // tokens, over all mixers; tensors of prefixes
+  std::int64_t differing = 0;  // of them not equal to the bit
+  double max_deviation = 0.0;
+  // Absent: every bit must be equal. Otherwise what `bound_from`, an exact arm, leads one to expect: of its own
+  // deviations across batch sizes, without any event, `measured` is the largest.
+  std::optional<double> bound, measured;
+  std::string bound_from;
+
+  bool holds() const { return bound ? max_deviation <= *bound : differing == 0; }
+};
+
 struct Workload {
   std::string name;
-  std::string kind;     // perplexity | recall | task | state_error | generation | speed
+  std::string kind;     // perplexity | recall | task | churn | state_error | generation | speed
   nlohmann::json data;  // sources with hashes, context, stride, prompt, mode, tokens scored, documents
   std::map<std::string, ArmResult> arms;
   std::map<std::string, std::map<std::string, Delta>> deltas;  // arm -> metric -> delta
@@ -95,6 +113,7 @@ struct Workload {
   std::vector<StateError> state_errors;
   std::vector<RecallCell> recall;        // of recall workloads
   std::vector<AgreementStep> agreement;  // of generation workloads
+  std::vector<ChurnCheck> churn;         // of churn workloads
   std::vector<StorageCount> storage_counts;
   std::vector<KernelTime> kernel_times;
   double seconds = 0.0;

@@ -111,6 +111,24 @@ json write(const TaskFamily& family) {
   return object;
 }
 
+json write(const ChurnCheck& check) {
+  json object = {{"level", check.level},
+                 {"event", check.event},
+                 {"arm", check.arm},
+                 {"batch", check.batch},
+                 {"compared", check.compared},
+                 {"differing", check.differing},
+                 {"bit_identical", check.differing == 0},
+                 {"max_deviation", check.max_deviation},
+                 {"holds", check.holds()}};
+  if (check.bound) {
+    object["bound"] = *check.bound;
+    object["bound_from"] = check.bound_from;
+    if (check.measured) object["measured"] = *check.measured;
+  }
+  return object;
+}
+
 json write(const StorageCount& count) {
   return {{"arm", count.arm},
           {"layer", count.layer},
@@ -137,6 +155,7 @@ json write(const Workload& workload) {
                  {"seconds", workload.seconds}};
   if (!workload.recall.empty()) object["recall"] = write(workload.recall);
   if (!workload.agreement.empty()) object["agreement"] = write(workload.agreement);
+  if (!workload.churn.empty()) object["churn"] = write(workload.churn);
   return object;
 }
 
@@ -167,6 +186,7 @@ void read(const json& from, PositionBucket& to);
 void read(const json& from, StateError& to);
 void read(const json& from, RecallCell& to);
 void read(const json& from, AgreementStep& to);
+void read(const json& from, ChurnCheck& to);
 void read(const json& from, StorageCount& to);
 void read(const json& from, KernelTime& to);
 void read(const json& from, Workload& to);
@@ -256,6 +276,19 @@ void read(const json& from, AgreementStep& to) {
   get(from, "same", to.same);
 }
 
+void read(const json& from, ChurnCheck& to) {
+  get(from, "level", to.level);
+  get(from, "event", to.event);
+  get(from, "arm", to.arm);
+  get(from, "batch", to.batch);
+  get(from, "compared", to.compared);
+  get(from, "differing", to.differing);
+  get(from, "max_deviation", to.max_deviation);
+  get(from, "bound", to.bound);
+  get(from, "measured", to.measured);
+  if (from.contains("bound_from")) get(from, "bound_from", to.bound_from);
+}
+
 void read(const json& from, StorageCount& to) {
   get(from, "arm", to.arm);
   get(from, "layer", to.layer);
@@ -285,6 +318,7 @@ void read(const json& from, Workload& to) {
   get(from, "seconds", to.seconds);
   if (from.contains("recall")) get(from, "recall", to.recall);
   if (from.contains("agreement")) get(from, "agreement", to.agreement);
+  if (from.contains("churn")) get(from, "churn", to.churn);
 }
 
 void read(const json& from, Equivalence& to) {
@@ -392,7 +426,7 @@ void check_names(const json& results, const std::string& place) {
         check.known_keys(entry.at(key), fmt::format("{}/recall/{}/{}", pointer, cell, key));
       ++cell;
     }
-    for (const char* key : {"state_errors", "agreement", "storage_counts", "kernel_times"}) {
+    for (const char* key : {"state_errors", "agreement", "storage_counts", "kernel_times", "churn"}) {
       std::size_t row = 0;
       for (const json& entry : workload.value(key, json::array())) {
         const std::string arm = entry.at("arm");

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "reports/churn_table.h"
 #include "reports/generation_table.h"
 #include "reports/numbers.h"
 #include "reports/recall_table.h"
@@ -159,6 +160,8 @@ std::string workload_section(const Results& results, const Workload& workload, c
   if (workload.kind == "recall")
     return text + "\n" + recall_table(results, workload).render(options.width, options.colour) +
            recall_without_signal(workload) + warnings_of(workload);
+  if (workload.kind == "churn")
+    return text + "\n" + churn_table(workload).render(options.width, options.colour) + churn_verdict(workload) + "\n";
   const bool task = workload.kind == "task", generation = workload.kind == "generation";
   const TextTable quality = task         ? task_table(results, workload)
                             : generation ? generation_table(results, workload)

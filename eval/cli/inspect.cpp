@@ -139,6 +139,9 @@ void print_memory(const ordered_json& memory, const std::string& context) {
   row("convolution", memory["conv_state"]);
   row("KV per token", memory["kv_per_token"]);
   row(fmt::format("KV, {} tokens", context).c_str(), memory["kv"]);
+  if (memory["kv_per_token"]["float32"] != 0)
+    fmt::print("  (keys and values take memory as a sequence grows, in whole pages of {} tokens)\n",
+               memory["kv_page_tokens"].dump());
 }
 
 void print_pairs() {

@@ -109,6 +109,7 @@ ordered_json describe_memory(const Architecture& architecture, std::int64_t cont
     memory["kv_per_token"][name_of(dtype)] = kv_bytes_per_token(architecture, dtype);
     memory["kv"][name_of(dtype)] = kv_bytes_per_token(architecture, dtype) * context;
   }
+  memory["kv_page_tokens"] = KeyValuePageOptions().page_length;
   for (const Dtype dtype : inspected_rings)
     for (const std::int64_t length : inspected_buffer_lens)
       memory["ring"][name_of(dtype)][std::to_string(length)] =

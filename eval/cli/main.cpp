@@ -23,6 +23,7 @@
 
 namespace {
 
+constexpr int exit_broken = 1;         // as a gate's regression
 constexpr int exit_usage_or_io = 3;    // design: "The commands"
 constexpr int exit_interrupted = 130;  // 128 + SIGINT, as shells have it
 
@@ -76,6 +77,9 @@ int run_program(CLI::App& app, int argc, char** argv) {
   } catch (const replayeval::Interrupted& stop) {
     fmt::print(stderr, "replayeval: {}\n", stop.what());
     return exit_interrupted;
+  } catch (const replayeval::BrokenChecks& broken) {
+    fmt::print(stderr, "replayeval: {}\n", broken.what());
+    return exit_broken;
   } catch (const std::exception& error) {
     fmt::print(stderr, "replayeval: {}\n", message_of(error));
     return exit_usage_or_io;

@@ -10,6 +10,7 @@
 #include "build_info.h"
 #include "eval/comparator/interrupt.h"
 #include "eval/comparator/run.h"
+#include "reports/churn_table.h"
 #include "reports/results_io.h"
 #include "reports/table.h"
 
@@ -69,6 +70,9 @@ void run_command(const Options& options) {
   }
   say_if_of_another_revision(outcome);
   say_what_is_gone(outcome);
+  for (const reports::Workload& workload : outcome.results.workloads)
+    if (reports::broken_checks(workload) > 0)
+      throw BrokenChecks(fmt::format("workload '{}': {}", workload.name, reports::churn_verdict(workload)));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "eval/checkpoint/checkpoint.h"
 #include "eval/checkpoint/float8_scales.h"
+#include "eval/comparator/churn/churn_workload.h"
 #include "eval/comparator/environment.h"
 #include "eval/comparator/generation/generation_workload.h"
 #include "eval/comparator/perplexity.h"
@@ -41,6 +42,7 @@ json identity_of(const RunConfig& config, const Checkpoint& checkpoint,
       for (const datasets::RecallTask& task : tasks) data[workload.name].push_back(task.describe());
       continue;
     }
+    if (workload.kind == "churn") continue;  // its tokens follow from the config
     if (workload.kind == "task") {
       data[workload.name] = open_task(workload).describe();
       continue;
@@ -144,6 +146,7 @@ void describe_run(const RunContext& context, const Checkpoint& checkpoint, repor
 
 reports::Workload run_workload(const RunContext& context, const WorkloadConfig& workload, const ResultFolder& folder) {
   if (workload.kind == "recall") return run_recall(context, workload, folder.shard_folder(workload.name));
+  if (workload.kind == "churn") return run_churn(context, workload);
   if (workload.kind == "task")
     return run_task(context, workload, {folder.shard_folder(workload.name), folder.samples_folder()});
   if (workload.kind == "generation")

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "datasets/one_line.h"
+#include "eval/comparator/churn/churn_config.h"
 #include "eval/comparator/generation/generation_config.h"
 #include "eval/comparator/tasks/task_config.h"
 #include "eval/comparator/token_files.h"
@@ -21,7 +22,7 @@ constexpr std::int64_t longest_context = std::int64_t{1} << 24;
 
 const Words replay_keys = {"ring_form", "ring_storage", "buffer_len", "route", "flush"};
 const Words state_dtypes = {"float32", "bfloat16", "float16"};
-const Words workload_kinds = {"perplexity", "recall", "task", "generation"};
+const Words workload_kinds = {"perplexity", "recall", "task", "generation", "churn"};
 const Words ring_dtypes = {"compute_dtype", "float32", "bfloat16"};
 
 Storage parse_storage(const YamlMap& arm, Storage storage) {
@@ -287,6 +288,7 @@ WorkloadConfig parse_workload(const YAML::Node& node, const std::filesystem::pat
   if (kind == "recall") return parse_recall_workload(node, file);
   if (kind == "task") return parse_task_workload(node, file);
   if (kind == "generation") return parse_generation_workload(node, file);
+  if (kind == "churn") return parse_churn_workload(node, file);
   const YamlMap map(node, file, "a workload",
                     {"name", "kind", "sources", "context", "stride", "bos", "max_tokens", "batch", "block", "mode",
                      "prompt", "prefill_tokens", "position_buckets", "state_error"});

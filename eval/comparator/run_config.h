@@ -107,6 +107,29 @@ struct GenerationConfig {
   bool ignore_eos = false;               // no token ends a sequence
 };
 
+// A scripted event of a churn workload: what happens to a sequence (evict, save) or to a call (pad, with so many rows).
+struct ChurnEvent {
+  enum class What : std::uint8_t { evict, save, pad };
+  std::int64_t step = 0;
+  What what = What::evict;
+  std::int64_t value = 0;  // the sequence, or how many rows
+  std::string place;       // "FILE:LINE:COL", for messages
+};
+
+struct ChurnConfig {
+  std::vector<std::int64_t> batches = {255, 256, 257};  // sequences at once, a run each
+  bool whole_model = true;                              // otherwise the mixers alone
+  std::optional<std::int64_t> mixers;                   // how many of the model's mixers are looked at; absent: all
+  std::optional<std::int64_t> sequences;                // absent: a quarter more than a batch has
+  std::int64_t length = 96;                             // tokens of a sequence, at most
+  std::int64_t prompt_tokens = 33;                      // of them in its prompt, at most
+  std::int64_t page_length = 16;                        // tokens in a page of keys and values
+  std::uint64_t seed = 0;
+  // Chances: that a sequence is evicted or saved at a step, that a call has padded rows. Or events as written.
+  double evict = 0.02, save = 0.05, pad = 0.2;
+  std::vector<ChurnEvent> script;
+};
+
 struct WorkloadConfig {
   std::string name;
   std::string kind = "perplexity";
@@ -114,6 +137,7 @@ struct WorkloadConfig {
   std::vector<RecallConfig> recall;   // recall: its tasks
   std::optional<TaskConfig> task;     // task
   std::optional<GenerationConfig> generation;
+  std::optional<ChurnConfig> churn;  // churn
   std::int64_t context = 2048;
   std::int64_t stride = 2048;              // tokens between window starts; default: context
   bool bos = true;                         // windows begin with the tokenizer's BOS

@@ -1,5 +1,6 @@
 // A run's configuration as results.json holds it, and its identity.
 #include "datasets/sha256.h"
+#include "eval/comparator/churn/churn_config.h"
 #include "eval/comparator/generation/generation_config.h"
 #include "eval/comparator/run_config.h"
 #include "eval/comparator/tasks/task_config.h"
@@ -46,6 +47,7 @@ nlohmann::json to_json(const WorkloadConfig& config) {
   if (config.kind == "recall") return recall_to_json(config);
   if (config.kind == "task") return task_to_json(config);
   if (config.kind == "generation") return generation_to_json(config);
+  if (config.kind == "churn") return churn_to_json(config);
   nlohmann::json sources = nlohmann::json::array();
   for (const SourceConfig& source : config.sources)
     sources.push_back(source.random_ids ? datasets::to_json(*source.random_ids) : datasets::to_json(source.text));

@@ -48,9 +48,9 @@ at::Tensor attend_arms(const at::Tensor& q, const at::Tensor& k, const at::Tenso
       query = rotate(query, *rotation);
       key = rotate(key, *rotation);
     }
-    KeyValueCache& cache = step.cache.of(arm).attention[index];
-    append(cache, key, v.select(0, arm), step.rows, places);
-    outputs.push_back(attend(query, cache, step.rows, places, {form.scale, form.window}));
+    const KeyValueCache& cache = step.cache.of(arm).attention[index];
+    append(cache, key, v.select(0, arm), step.pages, places);
+    outputs.push_back(attend(query, cache, step.pages, step.rows, places, {form.scale, form.window}));
   }
   return at::stack(outputs);
 }

@@ -16,6 +16,7 @@ namespace replayeval {
 struct Step {
   HybridCache& cache;
   const RowSlots& rows;
+  const PagedRows& pages;
   std::int64_t batch, tokens;
   KernelClock* clock;
   MixerTap* tap;

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -21,20 +22,15 @@ at::Tensor cursor_on(const at::Device& device, std::int64_t slots, ArmCaches& ca
 
 ArmCaches make_arm_caches(const Arm& arm, const std::vector<std::shared_ptr<const Mixer>>& mixers,
                           const std::vector<KeyValueShape>& attention, at::ScalarType compute_dtype, std::int64_t slots,
-                          std::int64_t capacity) {
+                          std::int64_t page_length) {
   ArmCaches caches;
   for (const auto& mixer : mixers) {
     const at::Device device = mixer->device();
     const at::Tensor cursor = arm.executor == Executor::replay ? cursor_on(device, slots, caches) : at::Tensor();
     caches.mixers.push_back(mixer->make_cache(arm, slots, compute_dtype, cursor));
   }
-  for (const KeyValueShape& layer : attention) {
-    const auto options = at::TensorOptions().device(layer.device).dtype(compute_dtype);
-    // Zeros: rows that stand behind the longest one read keys and values that nobody has written. Their weight is 0,
-    // and 0 times what uninitialised memory may hold, NaN, is NaN.
-    caches.attention.push_back({at::zeros({slots, layer.kv_heads, capacity, layer.key_dim}, options),
-                                at::zeros({slots, layer.kv_heads, capacity, layer.value_dim}, options)});
-  }
+  for (const KeyValueShape& layer : attention)
+    caches.attention.push_back(make_pools(layer, page_length, compute_dtype));
   return caches;
 }
 
@@ -46,12 +42,6 @@ void copy_mixer(MixerCache& to, std::int64_t slot, const MixerCache& from, std::
   copy_slot_of(to.state, slot, from.state, from_slot);
   copy_slot_of(to.conv_state, slot, from.conv_state, from_slot);
   for (std::size_t i = 0; i < from.ring.size(); ++i) copy_slot_of(to.ring[i], slot, from.ring[i], from_slot);
-}
-
-void copy_keys_and_values(const KeyValueCache& to, std::int64_t slot, const KeyValueCache& from, std::int64_t from_slot,
-                          std::int64_t tokens) {
-  copy_slot_of(to.keys.narrow(2, 0, tokens), slot, from.keys.narrow(2, 0, tokens), from_slot);
-  copy_slot_of(to.values.narrow(2, 0, tokens), slot, from.values.narrow(2, 0, tokens), from_slot);
 }
 
 // The state of a prompt, float32, into an arm's storage; counted as a store of the kernels is.
@@ -73,24 +63,29 @@ Arm prefill_arm() {
 
 HybridCache::HybridCache(std::vector<Arm> arms, const std::vector<std::shared_ptr<const Mixer>>& mixers,
                          const std::vector<KeyValueShape>& attention, at::ScalarType compute_dtype, std::int64_t slots,
-                         std::int64_t capacity)
+                         std::int64_t capacity, const KeyValuePageOptions& pages)
     : arms_(std::move(arms)),
       slots_(slots),
       capacity_(capacity),
-      positions_(static_cast<std::size_t>(std::max<std::int64_t>(slots, 0))) {
+      positions_(static_cast<std::size_t>(std::max<std::int64_t>(slots, 0))),
+      pages_(slots, capacity, pages) {
   if (arms_.empty()) throw std::invalid_argument("decode cache: no arms; expected at least one");
   if (slots < 1 || capacity < 1)
     throw std::invalid_argument("decode cache: " + std::to_string(slots) + " slots of " + std::to_string(capacity) +
                                 " tokens; expected at least one of each");
   for (const Arm& arm : arms_) validate(arm);
   for (const Arm& arm : arms_)
-    caches_.push_back(make_arm_caches(arm, mixers, attention, compute_dtype, slots, capacity));
+    caches_.push_back(make_arm_caches(arm, mixers, attention, compute_dtype, slots, pages.page_length));
 }
 
 void HybridCache::reset() {
-  std::fill(positions_.begin(), positions_.end(),
-            0);  // what lies behind in the caches of keys and values is never read
+  std::fill(positions_.begin(), positions_.end(), 0);
+  pages_.release_all();
   for (ArmCaches& caches : caches_) {
+    for (const KeyValueCache& attention : caches.attention) {
+      attention.keys.zero_();
+      attention.values.zero_();
+    }
     for (const at::Tensor& cursor : caches.cursors) cursor.zero_();
     for (MixerCache& mixer : caches.mixers) {
       mixer.state.zero_();
@@ -102,7 +97,9 @@ void HybridCache::reset() {
 
 void HybridCache::reset_slot(std::int64_t slot) {
   positions_.at(static_cast<std::size_t>(slot)) = 0;
+  const std::vector<std::int64_t> pages = pages_.release(slot);
   for (ArmCaches& caches : caches_) {
+    for (const KeyValueCache& pools : caches.attention) clear_pages(pools, pages, pages_.page_length());
     for (const at::Tensor& cursor : caches.cursors) cursor.select(0, slot).zero_();
     for (MixerCache& mixer : caches.mixers) {
       mixer.state.select(0, slot).zero_();
@@ -128,17 +125,16 @@ void HybridCache::copy_slot(std::int64_t slot, const DecodeCache& from, std::int
   if (!std::equal(arms_.begin(), arms_.end(), source.arms_.begin(), source.arms_.end(),
                   [](const Arm& a, const Arm& b) { return same_arithmetic(a, b); }))
     throw std::invalid_argument("decode cache: the arms of the two caches differ; expected the same, in order");
-  const std::int64_t tokens = source.position(from_slot);
+  if (&source == this && slot == from_slot) return;
+  copy_keys_and_values(slot, source, from_slot);
   for (std::size_t arm = 0; arm < caches_.size(); ++arm) {
     const ArmCaches& there = source.caches_[arm];
     for (std::size_t i = 0; i < there.cursors.size(); ++i)
       caches_[arm].cursors[i].select(0, slot).copy_(there.cursors[i].select(0, from_slot));
     for (std::size_t i = 0; i < there.mixers.size(); ++i)
       copy_mixer(caches_[arm].mixers[i], slot, there.mixers[i], from_slot);
-    for (std::size_t i = 0; i < there.attention.size(); ++i)
-      copy_keys_and_values(caches_[arm].attention[i], slot, there.attention[i], from_slot, tokens);
   }
-  positions_[static_cast<std::size_t>(slot)] = tokens;
+  positions_[static_cast<std::size_t>(slot)] = source.position(from_slot);
 }
 
 void HybridCache::store_prefilled(std::int64_t slot, const DecodeCache& from, std::int64_t from_slot) {
@@ -149,14 +145,45 @@ void HybridCache::store_prefilled(std::int64_t slot, const DecodeCache& from, st
                                 " arms; expected one, exact with float32 states");
   const ArmCaches& there = source.caches_[0];
   reset_slot(slot);  // rings and cursors
-  const std::int64_t tokens = source.position(from_slot);
-  for (std::size_t arm = 0; arm < caches_.size(); ++arm) {
+  copy_keys_and_values(slot, source, from_slot);
+  for (std::size_t arm = 0; arm < caches_.size(); ++arm)
     for (std::size_t i = 0; i < there.mixers.size(); ++i)
       store_state(caches_[arm].mixers[i], slot, there.mixers[i], from_slot, arms_[arm].state_storage);
-    for (std::size_t i = 0; i < there.attention.size(); ++i)
-      copy_keys_and_values(caches_[arm].attention[i], slot, there.attention[i], from_slot, tokens);
+  positions_[static_cast<std::size_t>(slot)] = source.position(from_slot);
+}
+
+// Of one arm, where the source has only that.
+void HybridCache::copy_keys_and_values(std::int64_t slot, const HybridCache& from, std::int64_t from_slot) {
+  if (!has_attention()) return;
+  const std::int64_t tokens = from.position(from_slot);
+  reserve_tokens({{slot, tokens}});  // may throw: nothing has changed yet
+  std::vector<std::int64_t> stale = pages_.release(slot, pages_.pages_for(tokens));
+  stale.insert(stale.end(), pages_.of_slot(slot).begin(), pages_.of_slot(slot).end());
+  const std::vector<std::int64_t> places = token_places(pages_, slot, tokens),
+                                  from_places = token_places(from.pages_, from_slot, tokens);
+  for (std::size_t arm = 0; arm < caches_.size(); ++arm) {
+    const ArmCaches& there = from.caches_[from.caches_.size() == 1 ? 0 : arm];
+    for (std::size_t i = 0; i < there.attention.size(); ++i) {
+      clear_pages(caches_[arm].attention[i], stale, pages_.page_length());
+      copy_tokens(caches_[arm].attention[i], places, there.attention[i], from_places);
+    }
   }
-  positions_[static_cast<std::size_t>(slot)] = tokens;
+}
+
+void HybridCache::reserve_tokens(const std::vector<std::pair<std::int64_t, std::int64_t>>& lengths) {
+  const std::optional<PageMoves> moves = pages_.reserve(lengths);
+  if (!moves) return;
+  for (ArmCaches& caches : caches_)
+    for (KeyValueCache& pools : caches.attention) move_pages(pools, *moves, pages_.page_length());
+}
+
+PagedRows HybridCache::reserve(const RowSlots& rows, std::int64_t tokens) {
+  if (!has_attention()) return {};
+  std::vector<std::pair<std::int64_t, std::int64_t>> lengths;
+  for (const std::int32_t slot : rows.slots())
+    if (slot >= 0) lengths.emplace_back(slot, position(slot) + tokens);
+  reserve_tokens(lengths);
+  return {pages_, rows, tokens};
 }
 
 RowSlots HybridCache::rows(const std::vector<std::int32_t>& slots) const {
@@ -181,6 +208,39 @@ SequenceBytes HybridCache::sequence_bytes(std::size_t arm) const {
     for (const at::Tensor& ring : mixer.ring) bytes.ring += static_cast<std::int64_t>(ring.nbytes()) / slots_;
   }
   return bytes;
+}
+
+KeyValueBytes HybridCache::key_value_bytes() const {
+  KeyValueBytes bytes;
+  for (const ArmCaches& caches : caches_)
+    for (const KeyValueCache& attention : caches.attention)
+      bytes.reserved += static_cast<std::int64_t>(attention.keys.nbytes() + attention.values.nbytes());
+  bytes.held = bytes.reserved / pages_.pages() * pages_.held();
+  return bytes;
+}
+
+std::vector<HeldTensor> HybridCache::held(std::int64_t slot) const {
+  std::vector<HeldTensor> all;
+  const std::vector<std::int64_t> places =
+      has_attention() ? token_places(pages_, slot, position(slot)) : std::vector<std::int64_t>();
+  for (std::size_t arm = 0; arm < caches_.size(); ++arm) {
+    std::map<std::string, std::int64_t> counts;
+    const auto add = [&](const char* part, const at::Tensor& value) {
+      all.push_back({arm, part, counts[part]++, value});
+    };
+    for (const at::Tensor& cursor : caches_[arm].cursors) add("cursor", cursor.select(0, slot).clone());
+    for (const MixerCache& mixer : caches_[arm].mixers) {
+      add("state", mixer.state.select(0, slot).clone());
+      add("convolution", mixer.conv_state.select(0, slot).clone());
+      for (const at::Tensor& ring : mixer.ring) add("ring", ring.select(0, slot).clone());
+    }
+    for (const KeyValueCache& pools : caches_[arm].attention) {
+      const KeyValueCache tokens = read_tokens(pools, places);
+      add("keys", tokens.keys);
+      add("values", tokens.values);
+    }
+  }
+  return all;
 }
 
 void HybridCache::advance(const RowSlots& rows, std::int64_t tokens) {

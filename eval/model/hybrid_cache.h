@@ -5,14 +5,12 @@
 
 #include <vector>
 
+#include "eval/model/key_value_pools.h"
 #include "eval/model/model.h"
+#include "eval/model/paged_rows.h"
 #include "eval/model/row_slots.h"
 
 namespace replayeval {
-
-struct KeyValueCache {
-  at::Tensor keys, values;  // [slots, kv_heads, capacity, head_dim], compute dtype
-};
 
 struct ArmCaches {
   std::vector<at::Tensor> cursors;  // [slots] int32 each: one a device, shared by the arm's mixers there; none if exact
@@ -20,18 +18,13 @@ struct ArmCaches {
   std::vector<KeyValueCache> attention;
 };
 
-struct KeyValueShape {  // of one attention layer
-  std::int64_t kv_heads = 0, key_dim = 0, value_dim = 0;
-  at::Device device = at::Device(at::kCPU);
-};
-
 class HybridCache : public DecodeCache {
  public:
   // A mixer's cache lives where the mixer's weights do.
-  // Throws std::invalid_argument on no arms, on an arm that makes no sense, and on slots or capacity below 1.
+  // Throws std::invalid_argument as Model::make_cache().
   HybridCache(std::vector<Arm> arms, const std::vector<std::shared_ptr<const Mixer>>& mixers,
               const std::vector<KeyValueShape>& attention, at::ScalarType compute_dtype, std::int64_t slots,
-              std::int64_t capacity);
+              std::int64_t capacity, const KeyValuePageOptions& pages);
 
   const std::vector<Arm>& arms() const override { return arms_; }
   std::int64_t slots() const override { return slots_; }
@@ -43,21 +36,30 @@ class HybridCache : public DecodeCache {
   void store_prefilled(std::int64_t slot, const DecodeCache& from, std::int64_t from_slot) override;
   std::vector<StorageCounts> storage_counts(std::size_t arm) const override;
   SequenceBytes sequence_bytes(std::size_t arm) const override;
+  KeyValueBytes key_value_bytes() const override;
+  std::vector<HeldTensor> held(std::int64_t slot) const override;
 
   std::int64_t num_arms() const { return static_cast<std::int64_t>(arms_.size()); }
   ArmCaches& of(std::int64_t arm) { return caches_[static_cast<std::size_t>(arm)]; }
+  const KeyValuePages& pages() const { return pages_; }
   const Arm& arm(std::int64_t arm) const { return arms_[static_cast<std::size_t>(arm)]; }
   // The rows of a call; no slots: the identity. Throws std::invalid_argument as RowSlots.
   RowSlots rows(const std::vector<std::int32_t>& slots) const;
+  // Pages for `tokens` more of each row, before a step of all layers. Throws OutOfPages.
+  PagedRows reserve(const RowSlots& rows, std::int64_t tokens);
   void advance(const RowSlots& rows, std::int64_t tokens);  // after a step of all layers: positions and cursors
 
  private:
-  std::vector<Arm> arms_;
-  std::vector<ArmCaches> caches_;
+  bool has_attention() const { return !caches_.front().attention.empty(); }
+  void reserve_tokens(const std::vector<std::pair<std::int64_t, std::int64_t>>& lengths);
+  void copy_keys_and_values(std::int64_t slot, const HybridCache& from, std::int64_t from_slot);
   void check_fits(std::int64_t slot, const HybridCache& from, std::int64_t from_slot) const;
 
+  std::vector<Arm> arms_;
+  std::vector<ArmCaches> caches_;
   std::int64_t slots_, capacity_;
   std::vector<std::int64_t> positions_;  // by slot
+  KeyValuePages pages_;
 };
 
 }  // namespace replayeval

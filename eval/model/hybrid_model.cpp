@@ -29,9 +29,9 @@ class HybridModel : public Model {
   const std::vector<std::shared_ptr<const Mixer>>& mixers() const override { return parts_.mixers; }
   const std::vector<std::int64_t>& mixer_layers() const override { return parts_.mixer_layers; }
 
-  std::unique_ptr<DecodeCache> make_cache(const std::vector<Arm>& arms, std::int64_t slots,
-                                          std::int64_t capacity) const override {
-    return std::make_unique<HybridCache>(arms, parts_.mixers, parts_.attention, compute_, slots, capacity);
+  std::unique_ptr<DecodeCache> make_cache(const std::vector<Arm>& arms, std::int64_t slots, std::int64_t capacity,
+                                          const KeyValuePageOptions& pages) const override {
+    return std::make_unique<HybridCache>(arms, parts_.mixers, parts_.attention, compute_, slots, capacity, pages);
   }
   at::Tensor forward(const at::Tensor& ids, DecodeCache& cache, Mode mode, KernelClock* clock, MixerTap* tap,
                      const std::vector<std::int32_t>& slots) const override;
@@ -70,7 +70,8 @@ at::Tensor HybridModel::embed(const at::Tensor& ids, std::int64_t arms) const {
 
 at::Tensor HybridModel::run_block(const at::Tensor& ids, HybridCache& cache, const RowSlots& rows, KernelClock* clock,
                                   MixerTap* tap) const {
-  Step step{cache, rows, ids.size(-2), ids.size(-1), clock, tap, {}};
+  const PagedRows pages = cache.reserve(rows, ids.size(-1));
+  Step step{cache, rows, pages, ids.size(-2), ids.size(-1), clock, tap, {}};
   {
     const KernelClock::Scope scope(clock, "", "embedding");
     step.embeddings = embed(ids, cache.num_arms());

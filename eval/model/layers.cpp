@@ -30,12 +30,6 @@ at::Tensor causal_mask(const at::Tensor& positions, std::int64_t keys, const std
   return window ? seen.logical_and(columns.gt(rows.sub(*window))) : seen;
 }
 
-// The rows' parts of a store [slots, heads, capacity, dim]: its first `keys` tokens.
-at::Tensor rows_of(const at::Tensor& store, const RowPlaces& places, std::int64_t keys) {
-  const at::Tensor stored = store.narrow(2, 0, keys);
-  return places.slots.defined() ? stored.index_select(0, places.slots) : stored;
-}
-
 }  // namespace
 
 at::Tensor linear(const at::Tensor& x, const Linear& layer) {
@@ -95,34 +89,22 @@ at::Tensor add_residual(const at::Tensor& residual, const at::Tensor& x) {
   return sum;
 }
 
-void append(KeyValueCache& cache, const at::Tensor& keys, const at::Tensor& values, const RowSlots& rows,
+void append(const KeyValueCache& cache, const at::Tensor& keys, const at::Tensor& values, const PagedRows& pages,
             const RowPlaces& places) {
   const std::int64_t batch = places.positions.size(0), tokens = places.positions.size(1);
-  const auto of_present = [&](const at::Tensor& all) {
-    return places.present.defined() ? all.index_select(0, places.present) : all;
-  };
-  const auto write = [&](const at::Tensor& store, const at::Tensor& flat) {
-    const at::Tensor fresh = of_present(flat.reshape({batch, tokens, store.size(1), store.size(3)}));
-    if (rows.aligned() && rows.identity()) {
-      store.narrow(2, rows.longest(), tokens).copy_(fresh.transpose(1, 2));
-      return;
-    }
-    const at::Tensor slots = places.slots.defined() ? places.slots : at::arange(batch, places.positions.options());
-    store.transpose(1, 2).index_put_({of_present(slots).unsqueeze(1), of_present(places.positions)}, fresh);
-  };
-  write(cache.keys, keys);
-  write(cache.values, values);
+  for (const auto& [pool, fresh] : {std::pair(cache.keys, keys), std::pair(cache.values, values)})
+    pages.write(pool, fresh.reshape({batch, tokens, pool.size(0), pool.size(2)}), places);
 }
 
-at::Tensor attend(const at::Tensor& q, const KeyValueCache& cache, const RowSlots& rows, const RowPlaces& places,
-                  const AttentionSpan& span) {
+at::Tensor attend(const at::Tensor& q, const KeyValueCache& cache, const PagedRows& pages, const RowSlots& rows,
+                  const RowPlaces& places, const AttentionSpan& span) {
   const std::int64_t batch = places.positions.size(0), tokens = places.positions.size(1);
-  const std::int64_t kv_heads = cache.keys.size(1), key_dim = cache.keys.size(3), value_dim = cache.values.size(3);
+  const std::int64_t kv_heads = cache.keys.size(0), key_dim = cache.keys.size(2), value_dim = cache.values.size(2);
   const std::int64_t group = q.size(1) / kv_heads;
   const at::Tensor heads = q.reshape({batch, tokens, kv_heads, group, key_dim}).permute({0, 2, 3, 1, 4});
   const double scale = span.scale.value_or(1.0 / std::sqrt(static_cast<double>(key_dim)));
-  const at::Tensor all_keys = rows_of(cache.keys, places, rows.longest() + tokens);
-  const at::Tensor all_values = rows_of(cache.values, places, rows.longest() + tokens);
+  const at::Tensor all_keys = pages.read(cache.keys, rows.longest() + tokens);
+  const at::Tensor all_values = pages.read(cache.values, rows.longest() + tokens);
   // Aligned rows have one mask.
   const at::Tensor positions = rows.aligned() ? places.positions.narrow(0, 0, 1) : places.positions;
   std::vector<at::Tensor> outputs;

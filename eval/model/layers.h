@@ -44,7 +44,7 @@ at::Tensor multiply_by(const at::Tensor& x, const at::Tensor& factor);  // [arms
 at::Tensor add_residual(const at::Tensor& residual, const at::Tensor& x);
 
 // Writes one arm's new keys [B * T, kv_heads, key_dim] and values [B * T, kv_heads * value_dim]; none of padded rows.
-void append(KeyValueCache& cache, const at::Tensor& keys, const at::Tensor& values, const RowSlots& rows,
+void append(const KeyValueCache& cache, const at::Tensor& keys, const at::Tensor& values, const PagedRows& pages,
             const RowPlaces& places);
 
 struct AttentionSpan {
@@ -54,7 +54,7 @@ struct AttentionSpan {
 
 // Causal grouped-query attention of one arm's newest T tokens, which append() has put into the cache.
 // q: [B * T, heads, key_dim] -> [B * T, heads * value_dim].
-at::Tensor attend(const at::Tensor& q, const KeyValueCache& cache, const RowSlots& rows, const RowPlaces& places,
-                  const AttentionSpan& span);
+at::Tensor attend(const at::Tensor& q, const KeyValueCache& cache, const PagedRows& pages, const RowSlots& rows,
+                  const RowPlaces& places, const AttentionSpan& span);
 
 }  // namespace replayeval

@@ -15,6 +15,7 @@
 #include "eval/executors/mixer.h"
 #include "eval/model/delta_numerics.h"
 #include "eval/model/dt_floor.h"
+#include "eval/model/key_value_pages.h"
 #include "eval/model/norm_span.h"
 
 namespace replayeval {
@@ -54,19 +55,33 @@ struct SequenceBytes {
   std::int64_t state = 0, ring = 0;
 };
 
+// Bytes of keys and values over all arms and layers. Sequences hold whole pages, `page_length` tokens each; `reserved`
+// is what their pools take, free pages included.
+struct KeyValueBytes {
+  std::int64_t held = 0, reserved = 0;
+};
+
+// Part of what a sequence holds in one arm: "state", "convolution", "ring", "cursor", "keys" or "values".
+struct HeldTensor {
+  std::size_t arm = 0;
+  std::string part;
+  std::int64_t index = 0;  // of the part's tensors in the arm, in layer order
+  at::Tensor value;        // a copy
+};
+
 // One row per decoded sequence: slots of all arms' caches, positions, KV. Opaque outside eval/model.
 class DecodeCache {
  public:
   virtual ~DecodeCache() = default;
   virtual const std::vector<Arm>& arms() const = 0;
   virtual std::int64_t slots() const = 0;
-  virtual std::int64_t capacity() const = 0;  // tokens per slot that the attention caches hold
+  virtual std::int64_t capacity() const = 0;  // tokens per slot, at most
   virtual void reset() = 0;                   // all slots of all arms: empty sequences (storage counts are kept)
   virtual void reset_slot(std::int64_t slot) = 0;
   virtual std::int64_t position(std::int64_t slot = 0) const = 0;  // tokens that the slot's sequence holds
 
   // Makes a slot hold the sequence of another cache's slot, of the same model. Throws std::invalid_argument where the
-  // sequence does not fit, or the caches' arms do not:
+  // sequence does not fit, or the caches' arms do not, and OutOfPages:
   // bit by bit (state, ring, cursor, convolution, keys and values): `from` has arms of the same arithmetic, in order.
   virtual void copy_slot(std::int64_t slot, const DecodeCache& from, std::int64_t from_slot) = 0;
   // what a prompt leaves behind, computed as servers do it, in every arm: `from` has one arm, exact with float32 states
@@ -76,6 +91,10 @@ class DecodeCache {
   // [layers of mixers] for one arm, in layer order: counts of odd stored values so far.
   virtual std::vector<StorageCounts> storage_counts(std::size_t arm) const = 0;
   virtual SequenceBytes sequence_bytes(std::size_t arm) const = 0;
+  virtual KeyValueBytes key_value_bytes() const = 0;
+  // Everything that decides how the slot's sequence goes on: two sequences that are equal here are one. Checkpoint and
+  // ring as stored, keys and values [heads, tokens, dim] of the tokens that it holds.
+  virtual std::vector<HeldTensor> held(std::int64_t slot) const = 0;
 };
 
 // The arm that computes prompts where they do not go through the arms themselves (`prompt: prefill`).
@@ -102,15 +121,19 @@ class Model {
   virtual const std::vector<std::shared_ptr<const Mixer>>& mixers() const = 0;  // in layer order
   virtual const std::vector<std::int64_t>& mixer_layers() const = 0;            // layer index of each mixer
 
+  // Keys and values take memory as sequences grow. Throws std::invalid_argument on no arms, an arm that makes no sense,
+  // slots, capacity or pages below 1.
   virtual std::unique_ptr<DecodeCache> make_cache(const std::vector<Arm>& arms, std::int64_t slots,
-                                                  std::int64_t capacity) const = 0;
+                                                  std::int64_t capacity,
+                                                  const KeyValuePageOptions& pages = {}) const = 0;
 
   // ids: [B, T] int64 on the CPU or the model's device, the same for all arms, or [arms, B, T]. Row b is appended to
   // slot slots[b] of every arm; without `slots` to slot b, and B == cache.slots(). Slots are distinct; a negative one
   // marks a padded row, whose tokens go nowhere and whose results mean nothing. Returns the hidden states after the
   // final norm, [arms, B, T, hidden_size], compute dtype. stepwise runs T one-token steps, teacher_forced one block.
   // Throws std::invalid_argument on a token id outside the vocabulary (naming id, place and vocabulary size), on slots
-  // that do not exist or repeat, or when capacity would be passed; std::runtime_error on CUDA failures.
+  // that do not exist or repeat, or when capacity would be passed; OutOfPages, before the step changes anything, where
+  // the cache's limit of pages would be; std::runtime_error on CUDA failures.
   virtual at::Tensor forward(const at::Tensor& ids, DecodeCache& cache, Mode mode, KernelClock* clock = nullptr,
                              MixerTap* tap = nullptr, const std::vector<std::int32_t>& slots = {}) const = 0;
 

@@ -34,9 +34,9 @@ class Watched final : public Model {
   const ModelOptions& options() const override { return model_->options(); }
   const std::vector<std::shared_ptr<const Mixer>>& mixers() const override { return model_->mixers(); }
   const std::vector<std::int64_t>& mixer_layers() const override { return model_->mixer_layers(); }
-  std::unique_ptr<DecodeCache> make_cache(const std::vector<Arm>& arms, std::int64_t slots,
-                                          std::int64_t capacity) const override {
-    return model_->make_cache(arms, slots, capacity);
+  std::unique_ptr<DecodeCache> make_cache(const std::vector<Arm>& arms, std::int64_t slots, std::int64_t capacity,
+                                          const KeyValuePageOptions& pages) const override {
+    return model_->make_cache(arms, slots, capacity, pages);
   }
   at::Tensor logits(const at::Tensor& hidden) const override { return model_->logits(hidden); }
   at::Tensor forward(const at::Tensor& ids, DecodeCache& cache, Mode mode, KernelClock* clock, MixerTap* tap,

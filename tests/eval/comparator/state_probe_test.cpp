@@ -51,6 +51,8 @@ class TwoMixers final : public Model {
     }
     std::vector<StorageCounts> storage_counts(std::size_t) const override { return {}; }
     SequenceBytes sequence_bytes(std::size_t) const override { return {}; }
+    KeyValueBytes key_value_bytes() const override { return {}; }
+    std::vector<HeldTensor> held(std::int64_t) const override { return {}; }
   };
 
   const std::string& model_type() const override { return type_; }
@@ -62,7 +64,8 @@ class TwoMixers final : public Model {
   const ModelOptions& options() const override { return options_; }
   const std::vector<std::shared_ptr<const Mixer>>& mixers() const override { return mixers_; }
   const std::vector<std::int64_t>& mixer_layers() const override { return layers_; }
-  std::unique_ptr<DecodeCache> make_cache(const std::vector<Arm>& arms, std::int64_t, std::int64_t) const override {
+  std::unique_ptr<DecodeCache> make_cache(const std::vector<Arm>& arms, std::int64_t, std::int64_t,
+                                          const KeyValuePageOptions&) const override {
     auto cache = std::make_unique<Cache>();
     cache->list = arms;
     cache->model = this;

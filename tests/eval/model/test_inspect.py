@@ -173,6 +173,7 @@ class Inspect(unittest.TestCase):
                 self.assertEqual(memory["conv_state"][name], mixers * (inner + 2 * group) * (subject.conv - 1) * size)
                 self.assertEqual(memory["kv_per_token"][name], attention * 2 * subject.kv[0] * subject.kv[1] * size)
                 self.assertEqual(memory["kv"][name], CONTEXT * memory["kv_per_token"][name])
+                self.assertEqual(memory["kv_page_tokens"], 64)
             for name in ("float32", "bfloat16"):
                 entry = (inner + group) * SIZES[name] + 4 * subject.heads  # dt stays float32
                 self.assertEqual(memory["ring"][name], {str(length): mixers * length * entry for length in LENGTHS})
