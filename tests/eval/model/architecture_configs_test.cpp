@@ -108,7 +108,7 @@ TEST(FalconH1Config, Refusals) {
 }
 
 TEST(Zamba2Config, AccountsForEveryKey) {
-  expect_accounted(read_zamba(json::object()).architecture, testing::zamba2_config(), 2);
+  expect_accounted(read_zamba(json::object()).architecture, testing::zamba2_config(), 1);
   expect_refused(read_zamba, {{"sliding_window", 4}}, {"unknown key \"sliding_window\""});
 }
 
