@@ -98,7 +98,9 @@ std::string agreement_text(const Workload& workload, const std::string& arm) {
   const Metric* first = find_in(workload.divergence, arm, names::first_divergence_median);
   if (identical == nullptr) return "agreement not measured";
   std::string text = fmt::format("{} % of sequences are the baseline's", share_text(identical));
-  if (first != nullptr) text += fmt::format(", the others part from it after {:g} tokens (median)", first->value);
+  if (first != nullptr)
+    text += fmt::format(", the others part from it after {:g} token{} (median)", first->value,
+                        first->value == 1.0 ? "" : "s");
   return text;
 }
 
