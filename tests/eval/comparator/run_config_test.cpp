@@ -239,7 +239,7 @@ const std::vector<Mistake> mistakes = {
             ":5:12: key 'name': 'exact' is another arm's already; expected distinct "
             "names"},
     Mistake{"kind: perplexity", "kind: haiku",
-            ":8:11: key 'kind': expected one of perplexity, recall, task, generation, found 'haiku'"},
+            ":8:11: key 'kind': expected one of perplexity, recall, task, generation, churn, found 'haiku'"},
     Mistake{"[a.txt]", "[]", ":9:14: key 'sources': expected a list of sources, each with a path, found an empty list"},
     Mistake{"[a.txt]", "[{name: a}]", ":9:15: key 'path': missing from a source; expected a file or a glob"},
     Mistake{"[a.txt]", "[a.txt, b/a.txt]",

@@ -49,7 +49,7 @@ TEST(TaskConfig, RefusesWhatItDoesNotKnow) {
               HasSubstr("key 'source': missing from a task workload; expected a file of samples"));
   EXPECT_THAT(
       refusal("name: t, kind: recal, tasks: []"),
-      HasSubstr("x.yaml:6:21: key 'kind': expected one of perplexity, recall, task, generation, found 'recal'"));
+      HasSubstr("x.yaml:6:21: key 'kind': expected one of perplexity, recall, task, generation, churn, found 'recal'"));
   EXPECT_THAT(refusal("name: t, source: t.jsonl"),
               HasSubstr("x.yaml:6:5: key 'kind': missing from a workload; expected one of perplexity"));
   EXPECT_THAT(refusal("name: t, kind: recall, tasks: []"), HasSubstr("found an empty list"));
