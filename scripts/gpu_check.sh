@@ -64,11 +64,12 @@ other_tests() {
 parity() {
   local python=python3 file failed=0
   if [[ -x .venv/bin/python ]]; then python=.venv/bin/python; fi
+  local at_once=$((($(nproc) * 3 + 3) / 4))  # before OMP_NUM_THREADS, which nproc heeds
   export REPLAYEVAL REPLAYEVAL_DEVICE=cuda OMP_NUM_THREADS=1
   REPLAYEVAL=$(realpath "$build_dir")/bin/replayeval
   mkdir -p "$out/parity"
   for file in tests/eval/model/test_parity_*.py; do basename "$file" .py; done |
-    xargs -P $((($(nproc) * 3 + 3) / 4)) -I{} sh -c \
+    xargs -P "$at_once" -I{} sh -c \
       "$python scripts/run_python_tests.py '$out/parity/{}.json' 'tests/eval/model/{}.py' >'$out/parity/{}.log' 2>&1" ||
     failed=1
   for file in tests/eval/model/test_parity_*.py; do
