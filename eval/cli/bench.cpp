@@ -14,6 +14,7 @@
 #include "eval/comparator/model_bench.h"
 #include "eval/comparator/prepared_run.h"
 #include "eval/model/architecture.h"
+#include "kernels/bench/kernel_bench.h"
 #include "reports/numbers.h"
 
 namespace replayeval {
@@ -57,7 +58,7 @@ nlohmann::json describe(const DecodeSpeed& row) {
           {"device_bytes", row.device_bytes}};
 }
 
-void bench(const Arguments& arguments) {
+void bench_models(const Arguments& arguments) {
   std::optional<DeviceKind> device;
   if (!arguments.device.empty()) device = arguments.device == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
   const PreparedRun run = prepare_run(arguments.config, device);
@@ -91,6 +92,9 @@ void add_bench_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* bench_command = app.add_subcommand("bench", "Decode speed");
   bench_command->require_subcommand(1);
+  bench::add_kernel_bench(*bench_command->add_subcommand(
+      "kernels",
+      "Time of one decode step of a layer, exact against replay, over whole ring cycles; checks its outputs"));
   CLI::App* command = bench_command->add_subcommand(
       "model",
       "Whole-model decode speed of a run config's arms, one token a sequence and call, over whole ring cycles");
@@ -104,7 +108,7 @@ void add_bench_command(CLI::App& app) {
                       "Random tokens that every sequence holds before the first step (default 0)");
   command->add_option("--seed", arguments->options.seed, "Of those tokens (default 0)");
   command->add_flag("--json", arguments->json, "Print everything as JSON");
-  command->callback([arguments] { bench(*arguments); });
+  command->callback([arguments] { bench_models(*arguments); });
 }
 
 }  // namespace replayeval

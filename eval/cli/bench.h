@@ -1,4 +1,5 @@
-// `replayeval bench model CONFIG`: whole-model decode speed of all arms of a run config.
+// `replayeval bench kernels`: time of a layer's decode step. `replayeval bench model CONFIG`: whole-model decode speed
+// of all arms of a run config.
 #pragma once
 
 namespace CLI {

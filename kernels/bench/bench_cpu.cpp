@@ -41,6 +41,7 @@ class CpuDevice : public BenchDevice {
   }
   void release() override { memory_.clear(); }
   void upload(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void download(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
 
   Timing time(const std::function<void()>& calls, int repeats) override {

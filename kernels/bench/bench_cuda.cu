@@ -76,6 +76,10 @@ class CudaDevice : public BenchDevice {
   void upload(void* to, const void* from, std::size_t bytes) override {
     expect_success(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "upload");
   }
+  void download(void* to, const void* from, std::size_t bytes) override {
+    expect_success(cudaStreamSynchronize(stream_), "a kernel failed");
+    expect_success(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "download");
+  }
   void copy(void* to, const void* from, std::size_t bytes) override {
     expect_success(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice), "copy");
   }

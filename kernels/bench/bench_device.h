@@ -29,7 +29,8 @@ class BenchDevice {
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release() = 0;  // frees all of it
   virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
-  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;  // within the device
+  virtual void download(void* to, const void* from, std::size_t bytes) = 0;  // waits for the kernels before it
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;      // within the device
   // Runs `calls` until the clocks are up (at least 30 ms), then `repeats` times under the clock.
   virtual Timing time(const std::function<void()>& calls, int repeats) = 0;
   // Bytes a second of plain reads over a buffer far larger than the caches.

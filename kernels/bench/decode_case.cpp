@@ -9,6 +9,7 @@ namespace replayeval::bench {
 namespace {
 
 constexpr std::size_t kRotatedBytes = 600'000'000;  // ten times the L2 cache of the largest GPU here
+constexpr std::size_t kMostCopies = 1024;           // of small shapes, which are timed in the cache then
 constexpr std::size_t kPatternFloats = std::size_t{1} << 22;
 
 // One pattern of random values, repeated; every buffer begins with it.
@@ -26,15 +27,17 @@ const std::vector<std::byte>& pattern(Dtype dtype) {
 
 }  // namespace
 
-DecodeCase::DecodeCase(BenchDevice& device, const ReplayOptions& options, std::int64_t batch, Dtype state,
-                       std::int64_t state_elements)
+DecodeCase::DecodeCase(BenchDevice& device, const ReplayOptions& options, std::int64_t batch, const Part& part,
+                       Dtype state, std::int64_t state_elements)
     : device_(device),
       options_(options),
       block_{batch, 1, nullptr},
+      part_(part),
       state_dtype_(state),
       state_elements_(state_elements) {
   const std::size_t bytes = bytes_of(state_elements, state);
-  const std::size_t copies = std::max<std::size_t>(1, (kRotatedBytes + bytes - 1) / bytes);
+  const std::size_t copies =
+      part.one_copy ? 1 : std::clamp<std::size_t>((kRotatedBytes + bytes - 1) / bytes, 1, kMostCopies);
   for (std::size_t i = 0; i < copies; ++i) states_.push_back(normal(state_elements, state));
   const auto cursors = [&](std::int64_t step, std::int64_t lead) {
     std::vector<std::int32_t> values(static_cast<std::size_t>(batch));
@@ -77,14 +80,35 @@ void* DecodeCase::normal(std::int64_t per_row, Dtype dtype) {
   const std::size_t bytes = bytes_of(per_row, dtype);
   auto* memory = static_cast<std::byte*>(device_.allocate(bytes));
   const std::vector<std::byte>& values = pattern(dtype);
+  // The first round of the pattern from the first sequence on, then that again and again.
+  const std::size_t begin =
+      static_cast<std::size_t>(part_.first_sequence * per_row) * dtype_size(dtype) % values.size();
+  const std::size_t to_end = std::min(bytes, values.size() - begin);
+  device_.upload(memory, values.data() + begin, to_end);
+  if (to_end < bytes) device_.upload(memory + to_end, values.data(), std::min(bytes - to_end, begin));
   std::size_t filled = std::min(bytes, values.size());
-  device_.upload(memory, values.data(), filled);
   while (filled < bytes) {
     const std::size_t more = std::min(filled, bytes - filled);
     device_.copy(memory + filled, memory, more);
     filled += more;
   }
   return memory;
+}
+
+Output DecodeCase::make_output(std::int64_t width, Dtype dtype) {
+  return {device_.allocate(bytes_of(width, dtype)), width, dtype};
+}
+
+std::vector<float> DecodeCase::y(std::int64_t sequence) const {
+  const auto width = static_cast<std::size_t>(out_.y_stride);
+  const std::size_t size = dtype_size(out_.dtype);
+  std::vector<std::byte> bytes(width * size);
+  device_.download(bytes.data(),
+                   static_cast<const std::byte*>(out_.y) + static_cast<std::size_t>(sequence) * bytes.size(),
+                   bytes.size());
+  std::vector<float> values(width);
+  for (std::size_t i = 0; i < width; ++i) values[i] = storage::load(bytes.data(), i, out_.dtype);
+  return values;
 }
 
 float* DecodeCase::zeros(std::int64_t per_row) {

@@ -19,6 +19,13 @@ struct ReplayOptions {
   Dtype ring = Dtype::bfloat16;
 };
 
+// Which part of a case is made: sequences from first_sequence on have the same data in every case of that kind. One
+// copy of the caches is enough where nothing is timed.
+struct Part {
+  std::int64_t first_sequence = 0;
+  bool one_copy = false;
+};
+
 class DecodeCase {
  public:
   virtual ~DecodeCase() = default;
@@ -28,6 +35,12 @@ class DecodeCase {
   void exact_steps();
   void replay_steps(std::int64_t step, bool mixed);
   std::size_t copies() const { return states_.size(); }
+  // y of one of the batch's sequences after the last step of the first copy, unless other copies stepped since.
+  std::vector<float> y(std::int64_t sequence) const;
+  void exact_step_of_first_copy() { exact_step(state(0)); }
+  void replay_step_of_first_copy(std::int64_t step) {
+    replay_step(state(0), 0, in_step_[static_cast<std::size_t>(step)]);
+  }
 
   // Bytes of state, ring, inputs and output that a step has to move; replay's over a ring cycle: L steps read the state
   // L times and write it once, read 0 + 1 + … + (L - 1) entries and write L - 1.
@@ -36,7 +49,7 @@ class DecodeCase {
 
  protected:
   // state_elements: of one sequence.
-  DecodeCase(BenchDevice& device, const ReplayOptions& options, std::int64_t batch, Dtype state,
+  DecodeCase(BenchDevice& device, const ReplayOptions& options, std::int64_t batch, const Part& part, Dtype state,
              std::int64_t state_elements);
 
   virtual void exact_step(const State& state) = 0;
@@ -48,12 +61,16 @@ class DecodeCase {
   // Memory on the device for `per_row` elements a sequence, filled with a normal distribution's values.
   void* normal(std::int64_t per_row, Dtype dtype);
   float* zeros(std::int64_t per_row);
+  // y of `width` elements a sequence.
+  Output make_output(std::int64_t width, Dtype dtype);
   // The same `count` parameters between -1 and 1 at every call with the same seed.
   float* uniform(std::int64_t count, unsigned seed);
 
   BenchDevice& device_;
   ReplayOptions options_;
   DecodeBlock block_;
+  Part part_;
+  Output out_;
 
  private:
   double state_bytes() const { return static_cast<double>(bytes_of(state_elements_, state_dtype_)); }

@@ -6,8 +6,9 @@ namespace {
 class DeltaRuleCase : public DecodeCase {
  public:
   DeltaRuleCase(BenchDevice& device, const ReplayOptions& options, delta_rule::Family family,
-                delta_rule::RingForm ring_form, const delta_rule::Shape& shape, std::int64_t batch, Dtype state)
-      : DecodeCase(device, options, batch, state, shape.num_value_heads * shape.value_dim * shape.key_dim),
+                delta_rule::RingForm ring_form, const delta_rule::Shape& shape, std::int64_t batch, const Part& part,
+                Dtype state)
+      : DecodeCase(device, options, batch, part, state, shape.num_value_heads * shape.value_dim * shape.key_dim),
         family_(family),
         ring_form_(ring_form),
         shape_(shape),
@@ -23,7 +24,7 @@ class DeltaRuleCase : public DecodeCase {
     in_ = {input(k_width_),       input(k_width_), input(v_width_), input(shape.num_value_heads),
            input(f_width_),       k_width_,        k_width_,        v_width_,
            shape.num_value_heads, f_width_,        Dtype::bfloat16};
-    out_ = {device.allocate(bytes_of(v_width_, Dtype::bfloat16)), v_width_, Dtype::bfloat16};
+    out_ = make_output(v_width_, Dtype::bfloat16);
     parameters_.A_log = uniform(shape.num_value_heads, 2);
     parameters_.dt_bias = uniform(f_width_, 3);
   }
@@ -55,15 +56,15 @@ class DeltaRuleCase : public DecodeCase {
   std::vector<delta_rule::Ring> rings_;
   delta_rule::Inputs in_;
   delta_rule::Parameters parameters_;
-  Output out_;
 };
 
 }  // namespace
 
 std::unique_ptr<DecodeCase> make_delta_rule_case(BenchDevice& device, const ReplayOptions& options,
                                                  delta_rule::Family family, delta_rule::RingForm ring_form,
-                                                 const delta_rule::Shape& shape, std::int64_t batch, Dtype state) {
-  return std::make_unique<DeltaRuleCase>(device, options, family, ring_form, shape, batch, state);
+                                                 const delta_rule::Shape& shape, std::int64_t batch, const Part& part,
+                                                 Dtype state) {
+  return std::make_unique<DeltaRuleCase>(device, options, family, ring_form, shape, batch, part, state);
 }
 
 }  // namespace replayeval::bench

@@ -9,6 +9,7 @@ namespace replayeval::bench {
 
 std::unique_ptr<DecodeCase> make_delta_rule_case(BenchDevice& device, const ReplayOptions& options,
                                                  delta_rule::Family family, delta_rule::RingForm ring_form,
-                                                 const delta_rule::Shape& shape, std::int64_t batch, Dtype state);
+                                                 const delta_rule::Shape& shape, std::int64_t batch, const Part& part,
+                                                 Dtype state);
 
 }  // namespace replayeval::bench

@@ -1,16 +1,19 @@
-// replayeval_kernel_bench: time of one decode step of a layer, exact against replay, replay over whole ring cycles with
-// their flush.
+#include "kernels/bench/kernel_bench.h"
+
 #include "kernels/bench/bench_device.h"
 #include "kernels/bench/delta_rule_case.h"
 #include "kernels/bench/mamba2_case.h"
+#include "kernels/bench/output_check.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <vector>
 
 namespace replayeval::bench {
@@ -39,25 +42,41 @@ struct Row {
   Timing exact, replay, mixed;  // microseconds a step; replay with all sequences in step, and at mixed ring positions
   std::vector<Timing> by_position;  // of replay, in step
   double exact_bytes = 0.0, replay_bytes = 0.0;
+  double output_error = 0.0;  // output_check.h
 };
 
-std::unique_ptr<DecodeCase> make_case(BenchDevice& device, const Options& o, std::int64_t batch, Dtype state) {
+std::unique_ptr<DecodeCase> make_case(BenchDevice& device, const Options& o, std::int64_t batch, const Part& part,
+                                      Dtype state) {
   const ReplayOptions replay{o.buffer_len, o.route == "output_only" ? Route::output_only : Route::state_and_output,
                              o.flush == "summed" ? Flush::summed : Flush::sequential, parse_dtype(o.ring).value()};
-  if (o.family == "mamba2") return make_mamba2_case(device, replay, o.mamba2, batch, state);
+  if (o.family == "mamba2") return make_mamba2_case(device, replay, o.mamba2, batch, part, state);
   const auto family = o.family == "kda" ? delta_rule::Family::kda : delta_rule::Family::gated_delta;
   const auto form = o.ring_form == "inputs" ? delta_rule::RingForm::inputs : delta_rule::RingForm::deltas;
-  return make_delta_rule_case(device, replay, family, form, o.delta, batch, state);
+  return make_delta_rule_case(device, replay, family, form, o.delta, batch, part, state);
+}
+
+// Throws std::runtime_error where the outputs are wrong.
+double checked_error(DecodeCase& decode, const Options& options, std::int64_t batch, Dtype state) {
+  const std::unique_ptr<BenchDevice> cpu = make_cpu_device();
+  const double error = output_error(decode, batch, options.buffer_len,
+                                    [&](const Part& part) { return make_case(*cpu, options, 1, part, state); });
+  if (error <= kMostOutputError) return error;
+  throw std::runtime_error(
+      fmt::format("{} at batch {}, state {}: y is off by {:.2g} (relative Frobenius error against the "
+                  "CPU kernels; at most {:g} is right)",
+                  options.family, batch, dtype_name(state), error, kMostOutputError));
 }
 
 Row time_case(BenchDevice& device, const Options& options, std::int64_t batch, Dtype state) {
-  const std::unique_ptr<DecodeCase> decode = make_case(device, options, batch, state);
+  const std::unique_ptr<DecodeCase> decode = make_case(device, options, batch, {}, state);
+  const double error = checked_error(*decode, options, batch, state);
   const auto per_step = [](Timing t, double steps) { return Timing{t.median / steps, t.min / steps, t.max / steps}; };
   const auto copies = static_cast<double>(decode->copies());
   const auto cycle = static_cast<double>(options.buffer_len);
   Row row;
   row.batch = batch;
   row.state = state;
+  row.output_error = error;
   row.exact_bytes = decode->exact_bytes();
   row.replay_bytes = decode->replay_bytes();
   row.exact = per_step(device.time([&] { decode->exact_steps(); }, options.repeats), copies);
@@ -95,6 +114,7 @@ nlohmann::json to_json(const Row& row) {
   };
   nlohmann::json result{{"batch", row.batch},
                         {"state", dtype_name(row.state)},
+                        {"output_error", row.output_error},
                         {"exact", timing(row.exact, row.exact_bytes)},
                         {"replay", timing(row.replay, row.replay_bytes)},
                         {"replay_mixed", timing(row.mixed, row.replay_bytes)}};
@@ -166,46 +186,43 @@ void run(const Options& options) {
       print(rows.back(), bandwidth);
     }
   }
+  double worst = 0.0;
+  for (const Row& row : rows) worst = std::max(worst, row.output_error);
+  std::cout << fmt::format("y against the CPU kernels: relative error at most {:.2g}\n", worst);
   if (!options.json.empty()) write_json(options, *device, bandwidth, rows);
 }
 
 }  // namespace
-}  // namespace replayeval::bench
 
-int main(int argc, char** argv) {
-  replayeval::bench::Options options;
-  CLI::App app("Time of one decode step of a layer, exact against replay, over whole ring cycles");
-  app.add_option("--device", options.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
-  app.add_option("--family", options.family)->check(CLI::IsMember({"mamba2", "gated_delta", "kda"}));
-  app.add_option("--batch", options.batches, "Batch sizes")->check(CLI::PositiveNumber)->delimiter(',');
+void add_kernel_bench(CLI::App& command) {
+  auto shared = std::make_shared<Options>();
+  Options& options = *shared;
+  command.add_option("--device", options.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
+  command.add_option("--family", options.family)->check(CLI::IsMember({"mamba2", "gated_delta", "kda"}));
+  command.add_option("--batch", options.batches, "Batch sizes")->check(CLI::PositiveNumber)->delimiter(',');
   const CLI::IsMember state_types({"float32", "bfloat16", "float16"});
-  app.add_option("--state", options.states, "State storage types")->check(state_types)->delimiter(',');
-  app.add_option("--ring", options.ring, "Ring storage type")->check(CLI::IsMember({"float32", "bfloat16"}));
-  app.add_option("--route", options.route)->check(CLI::IsMember({"output_only", "state_and_output"}));
-  app.add_option("--flush", options.flush)->check(CLI::IsMember({"summed", "sequential"}));
-  app.add_option("--ring-form", options.ring_form, "gated_delta and kda: what the ring keeps")
+  command.add_option("--state", options.states, "State storage types")->check(state_types)->delimiter(',');
+  command.add_option("--ring", options.ring, "Ring storage type")->check(CLI::IsMember({"float32", "bfloat16"}));
+  command.add_option("--route", options.route)->check(CLI::IsMember({"output_only", "state_and_output"}));
+  command.add_option("--flush", options.flush)->check(CLI::IsMember({"summed", "sequential"}));
+  command.add_option("--ring-form", options.ring_form, "gated_delta and kda: what the ring keeps")
       ->check(CLI::IsMember({"deltas", "inputs"}));
-  app.add_option("--heads", options.mamba2.num_heads, "mamba2");
-  app.add_option("--groups", options.mamba2.num_groups, "mamba2");
-  app.add_option("--head-dim", options.mamba2.head_dim, "mamba2");
-  app.add_option("--state-size", options.mamba2.state_size, "mamba2");
-  app.add_option("--key-heads", options.delta.num_key_heads, "gated_delta and kda");
-  app.add_option("--value-heads", options.delta.num_value_heads, "gated_delta and kda");
-  app.add_option("--key-dim", options.delta.key_dim, "gated_delta and kda");
-  app.add_option("--value-dim", options.delta.value_dim, "gated_delta and kda");
-  app.add_option("--buffer-len", options.buffer_len);
-  app.add_option("--repeats", options.repeats, "Timed runs; the median is shown")->check(CLI::PositiveNumber);
-  app.add_flag("--by-position", options.by_position, "Also the time at each ring position; the last one flushes");
-  app.add_option("--json", options.json, "Also write the figures to this file");
-  try {
-    app.parse(argc, argv);
-    replayeval::bench::set_defaults(options);
-    replayeval::bench::run(options);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 3;
-  } catch (const std::exception& error) {
-    std::cerr << "replayeval_kernel_bench: " << error.what() << '\n';
-    return 3;
-  }
-  return 0;
+  command.add_option("--heads", options.mamba2.num_heads, "mamba2");
+  command.add_option("--groups", options.mamba2.num_groups, "mamba2");
+  command.add_option("--head-dim", options.mamba2.head_dim, "mamba2");
+  command.add_option("--state-size", options.mamba2.state_size, "mamba2");
+  command.add_option("--key-heads", options.delta.num_key_heads, "gated_delta and kda");
+  command.add_option("--value-heads", options.delta.num_value_heads, "gated_delta and kda");
+  command.add_option("--key-dim", options.delta.key_dim, "gated_delta and kda");
+  command.add_option("--value-dim", options.delta.value_dim, "gated_delta and kda");
+  command.add_option("--buffer-len", options.buffer_len);
+  command.add_option("--repeats", options.repeats, "Timed runs; the median is shown")->check(CLI::PositiveNumber);
+  command.add_flag("--by-position", options.by_position, "Also the time at each ring position; the last one flushes");
+  command.add_option("--json", options.json, "Also write the figures to this file");
+  command.callback([shared] {
+    set_defaults(*shared);
+    run(*shared);
+  });
 }
+
+}  // namespace replayeval::bench

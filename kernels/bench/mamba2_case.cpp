@@ -6,8 +6,8 @@ namespace {
 class Mamba2Case : public DecodeCase {
  public:
   Mamba2Case(BenchDevice& device, const ReplayOptions& options, const mamba2::Shape& shape, std::int64_t batch,
-             Dtype state)
-      : DecodeCase(device, options, batch, state, shape.num_heads * shape.head_dim * shape.state_size),
+             const Part& part, Dtype state)
+      : DecodeCase(device, options, batch, part, state, shape.num_heads * shape.head_dim * shape.state_size),
         shape_(shape),
         x_width_(shape.num_heads * shape.head_dim),
         B_width_(shape.num_groups * shape.state_size) {
@@ -25,7 +25,7 @@ class Mamba2Case : public DecodeCase {
            B_width_,
            shape.num_heads,
            Dtype::bfloat16};
-    out_ = {device.allocate(bytes_of(x_width_, Dtype::bfloat16)), x_width_, Dtype::bfloat16};
+    out_ = make_output(x_width_, Dtype::bfloat16);
     parameters_ = {uniform(shape.num_heads, 2), uniform(shape.num_heads, 3), uniform(shape.num_heads, 4)};
   }
 
@@ -52,14 +52,14 @@ class Mamba2Case : public DecodeCase {
   std::vector<mamba2::Ring> rings_;
   mamba2::Inputs in_;
   mamba2::Parameters parameters_;
-  mamba2::Output out_;
 };
 
 }  // namespace
 
 std::unique_ptr<DecodeCase> make_mamba2_case(BenchDevice& device, const ReplayOptions& options,
-                                             const mamba2::Shape& shape, std::int64_t batch, Dtype state) {
-  return std::make_unique<Mamba2Case>(device, options, shape, batch, state);
+                                             const mamba2::Shape& shape, std::int64_t batch, const Part& part,
+                                             Dtype state) {
+  return std::make_unique<Mamba2Case>(device, options, shape, batch, part, state);
 }
 
 }  // namespace replayeval::bench

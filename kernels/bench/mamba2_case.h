@@ -8,6 +8,7 @@
 namespace replayeval::bench {
 
 std::unique_ptr<DecodeCase> make_mamba2_case(BenchDevice& device, const ReplayOptions& options,
-                                             const mamba2::Shape& shape, std::int64_t batch, Dtype state);
+                                             const mamba2::Shape& shape, std::int64_t batch, const Part& part,
+                                             Dtype state);
 
 }  // namespace replayeval::bench

@@ -1,0 +1,64 @@
+"""`replayeval bench kernels` on the CPU: what it times, checks and prints, and what it refuses."""
+
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import program  # noqa: E402
+
+SMALL = ["--device=cpu", "--batch=1,3", "--repeats=2", "--buffer-len=4", "--heads=4", "--groups=2", "--key-heads=1",
+         "--value-heads=2", "--key-dim=16", "--value-dim=24", "--head-dim=16", "--state-size=24"]
+
+
+class BenchKernels(unittest.TestCase):
+    def bench(self, *more):
+        return program.call("bench", "kernels", *SMALL, *more)
+
+    def test_every_family_and_what_is_in_a_row(self):
+        for family, states in (("mamba2", ["float32", "float16"]), ("gated_delta", ["float32", "bfloat16"]),
+                               ("kda", ["float32", "bfloat16"])):
+            with self.subTest(family=family), tempfile.TemporaryDirectory() as made:
+                path = pathlib.Path(made) / "bench.json"
+                done = self.bench(f"--family={family}", f"--json={path}", "--by-position")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                found = json.loads(path.read_text())
+                self.assertEqual([(row["state"], row["batch"]) for row in found["rows"]],
+                                 [(state, batch) for state in states for batch in (1, 3)])
+                self.assertIn("at mixed ring positions", done.stdout)
+                self.assertIn("y against the CPU kernels", done.stdout)
+                for row in found["rows"]:
+                    self.assertEqual(row["output_error"], 0.0)  # the timed kernels are the CPU's
+                    self.assertEqual(len(row["replay_by_position"]), 4)
+                    for timed in ("exact", "replay", "replay_mixed"):
+                        self.assertLessEqual(row[timed]["min"], row[timed]["microseconds"])
+                        self.assertGreater(row[timed]["min"], 0)
+                        self.assertGreater(row[timed]["bytes"], 0)
+
+    def test_bytes_of_a_step(self):
+        with tempfile.TemporaryDirectory() as made:
+            path = pathlib.Path(made) / "bench.json"
+            self.assertEqual(self.bench("--state=float32", f"--json={path}").returncode, 0)
+            row = json.loads(path.read_text())["rows"][1]  # of three sequences
+        heads, groups, rows, columns, length = 4, 2, 16, 24, 4
+        state = 3 * heads * rows * columns * 4
+        token = 3 * (2 * heads * rows + 2 * groups * columns + heads) * 2
+        entry = 3 * ((heads * rows + groups * columns) * 2 + heads * 4)
+        self.assertEqual(row["exact"]["bytes"], 2 * state + token)
+        self.assertAlmostEqual(row["replay"]["bytes"],
+                               state * (1 + 1 / length) + entry * ((length - 1) / 2 + (length - 1) / length) + token)
+
+    def test_refusals(self):
+        for more, fragment in ((["--batch=0"], "--batch"), (["--family=mamba3"], "--family"),
+                               (["--buffer-len=65"], "buffer_len"), (["--head-dim=12"], "head_dim")):
+            with self.subTest(more=more):
+                done = self.bench(*more)
+                self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+                self.assertIn(fragment, done.stderr)
+                self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
