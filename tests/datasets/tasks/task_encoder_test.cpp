@@ -178,7 +178,8 @@ TEST(TaskEncoder, SaysWhatCannotBeScored) {
     return message_of<datasets::DataError>([&] { encoder.encode(document, "f.jsonl: line 3"); });
   };
   EXPECT_THAT(message(document_of(RequestType::loglikelihood, "context", "")),
-              ::testing::StartsWith("f.jsonl: line 3: request 0: no token is left for the continuation ''; expected one or more"));
+              ::testing::StartsWith(
+                  "f.jsonl: line 3: request 0: no token is left for the continuation ''; expected one or more"));
   EXPECT_THAT(message(document_of(RequestType::loglikelihood, "context", "\xff")),
               ::testing::StartsWith("f.jsonl: line 3: text to encode: byte 7"));
   TaskDocument generation = document_of(RequestType::generate_until, "prompt", "");
