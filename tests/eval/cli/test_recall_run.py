@@ -79,12 +79,13 @@ class RecallRun(unittest.TestCase):
     def test_goes_on_where_it_was_stopped(self):
         for prompt in ("decode", "prefill"):
             with self.subTest(prompt):
-                config = CONFIG.replace("PROMPT", f"{prompt}\n    batch: 2").replace("items: 3", "items: 24")
+                config = CONFIG.replace("PROMPT", f"{prompt}\n    batch: 2").replace("[480], items: 3", "[560], items: 24")
                 shutil.rmtree(self.work / "out", ignore_errors=True)
                 (self.work / "config.yaml").write_text(config)
                 parts = self.work / "out" / "progress" / "recall"
                 running = subprocess.Popen([program.program(), "run", str(self.work / "config.yaml"), "--output",
                                             str(self.work / "out"), "--quiet"], stderr=subprocess.PIPE, text=True)
+                self.addCleanup(running.stderr.close)
                 while not (parts / "000001.json").exists():
                     self.assertIsNone(running.poll(), "it should still be at work")
                     time.sleep(0.01)
