@@ -250,7 +250,7 @@ class GenerationRun(unittest.TestCase):
         self.refused(prompts("{path: none.jsonl}"), "none.jsonl: line 1: prompt", "an empty prompt")
         self.refused(prompts("{path: prompts.jsonl, field: text}"), "prompts.jsonl: line 1", "'text' is missing")
         self.refused(prompts("{path: long.jsonl}"), "long.jsonl: line 1", "512 positions")
-        self.refused(prompts("{path: latin.jsonl}"), "latin.jsonl: line 1: byte 12")
+        self.refused(prompts("{path: latin.jsonl}"), "latin.jsonl: line 1: byte 13")
         self.refused(prompts("{path: prompts.jsonl, sha256: abc}"), "sha256 is", "expected abc")
         self.refused(prompts("{text: text.txt, tokens: 16, count: 900}"), "pieces of 16 tokens; expected at least the 900")
         self.refused(prompts("{samples: scored.jsonl}"), "loglikelihood; expected generate_until")
