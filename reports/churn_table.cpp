@@ -14,7 +14,7 @@
 namespace replayeval::reports {
 namespace {
 
-// Checks that differ in batch, or in batch and event, as one.
+// Checks that differ in batch, or in batch and event, as one: with the smallest of their bounds.
 struct Joined {
   ChurnCheck check;
   std::set<std::int64_t> batches;
@@ -36,7 +36,7 @@ std::vector<Joined> joined(const Workload& workload, bool over_events) {
     found->check.differing += check.differing;
     found->check.max_deviation = std::max(found->check.max_deviation, check.max_deviation);
     found->batches.insert(check.batch);
-    if (check.bound) found->check.bound = std::max(*found->check.bound, *check.bound);
+    if (check.bound) found->check.bound = std::min(*found->check.bound, *check.bound);
     found->holds = found->holds && check.holds();
   }
   return rows;

@@ -239,9 +239,11 @@ std::string_view churn_kind_name(ChurnKind kind) {
     case ChurnKind::padded_rows:
       return "padded_rows";
     case ChurnKind::reordered_rows:
+      return "reordered_rows";
+    case ChurnKind::batch_size:
       break;
   }
-  return "reordered_rows";
+  return "batch_size";
 }
 
 ChurnSequence churn_sequence(const WorkloadConfig& workload, std::int64_t number) {

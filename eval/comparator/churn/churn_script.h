@@ -19,7 +19,8 @@ enum class ChurnKind : std::uint8_t {
   recomputation,    // evicted, then computed anew up to where it was
   restore,          // evicted, then taken from a saved prefix; what came after it is decoded once more
   padded_rows,      // the call had rows of no sequence
-  reordered_rows    // the call's rows stood in another order than their slots
+  reordered_rows,   // the call's rows stood in another order than their slots
+  batch_size        // no event at all: sequences together, against one at a time
 };
 std::string_view churn_kind_name(ChurnKind kind);
 

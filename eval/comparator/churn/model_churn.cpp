@@ -19,7 +19,8 @@ ModelChurn::ModelChurn(const Model& model, std::vector<Arm> arms, at::Tensor ids
       page_length_(page_length),
       prompts_(model.make_cache({prefill_arm()}, 1, ids_.size(1))),
       alone_(make_cache(1)),
-      calm_deviations_(arms_.size()) {}
+      calm_deviations_(arms_.size()),
+      single_deviations_(arms_.size()) {}
 
 std::unique_ptr<DecodeCache> ModelChurn::make_cache(std::int64_t slots) const {
   return model_.make_cache(arms_, slots, ids_.size(1), {page_length_});
@@ -82,9 +83,9 @@ at::Tensor ModelChurn::undisturbed(std::int64_t sequence, std::int64_t prefilled
 
 void ModelChurn::follow_calm(const ChurnScript& script) {
   ChurnTally nothing(script.slots);
-  following_calm_ = true;
+  calm_slots_ = script.slots;
   follow(script, nothing);
-  following_calm_ = false;
+  calm_slots_ = 0;
 }
 
 void ModelChurn::check(const ChurnRow& row, const Stay& stay, std::int64_t tokens, DecodeCache& /*cache*/,
@@ -95,10 +96,13 @@ void ModelChurn::check(const ChurnRow& row, const Stay& stay, std::int64_t token
   const at::Tensor found = log_probs_.select(1, row.slot).narrow(1, stay.begin, count);
   if (!at::isfinite(found).all().item<bool>() || !at::isfinite(alone).all().item<bool>())
     throw std::runtime_error("churn: sequence " + std::to_string(row.sequence) + ": logits are not finite");
-  if (following_calm_) {
-    const at::Tensor largest = (found - alone).abs().amax(-1);
-    for (std::size_t arm = 0; arm < arms_.size(); ++arm)
-      calm_deviations_[arm].push_back(largest[static_cast<std::int64_t>(arm)].item<double>());
+  if (calm_slots_ > 0) {
+    const at::Tensor deviations = (found - alone).abs().contiguous();
+    for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
+      const double* first = deviations.const_data_ptr<double>() + static_cast<std::int64_t>(arm) * count;
+      calm_deviations_[arm][calm_slots_].push_back(*std::max_element(first, first + count));
+      if (calm_slots_ == 1) single_deviations_[arm].insert(single_deviations_[arm].end(), first, first + count);
+    }
     return;
   }
   for (std::size_t arm = 0; arm < arms_.size(); ++arm)

@@ -19,9 +19,13 @@ class ModelChurn : public ChurnFollower {
              std::int64_t block, std::int64_t page_length);
 
   // A script without events: how far the outputs of its sequences are from the sequences by themselves.
-  // calm_deviations: of an arm, the largest one of each sequence in each calm script so far.
+  // calm_deviations: of an arm, by slots, the largest one of each sequence in the calm scripts so far.
   void follow_calm(const ChurnScript& script);
-  const std::vector<double>& calm_deviations(std::size_t arm) const { return calm_deviations_[arm]; }
+  const std::map<std::int64_t, std::vector<double>>& calm_deviations(std::size_t arm) const {
+    return calm_deviations_[arm];
+  }
+  // Of each token, where sequences were decoded one at a time.
+  const std::vector<double>& single_deviations(std::size_t arm) const { return single_deviations_[arm]; }
 
   std::int64_t most_page_bytes() const { return most_page_bytes_; }  // of keys and values that sequences held at once
 
@@ -43,10 +47,11 @@ class ModelChurn : public ChurnFollower {
   std::vector<std::int64_t> lengths_;
   std::int64_t block_, page_length_;
   std::unique_ptr<DecodeCache> prompts_, alone_;
-  at::Tensor log_probs_;                                                     // [arms, slots, tokens]
-  std::map<std::pair<std::int64_t, std::int64_t>, at::Tensor> undisturbed_;  // [arms, tokens]
-  std::vector<std::vector<double>> calm_deviations_;                         // by arm
-  bool following_calm_ = false;
+  at::Tensor log_probs_;                                                      // [arms, slots, tokens]
+  std::map<std::pair<std::int64_t, std::int64_t>, at::Tensor> undisturbed_;   // [arms, tokens]
+  std::vector<std::map<std::int64_t, std::vector<double>>> calm_deviations_;  // by arm
+  std::vector<std::vector<double>> single_deviations_;
+  std::int64_t calm_slots_ = 0;  // of the calm script that is followed; 0: none is
   std::int64_t most_page_bytes_ = 0;
 };
 
