@@ -32,8 +32,13 @@ Results load_results(const std::filesystem::path& path);
 // Checks against reports/schema/results.schema.json, which is compiled in. Throws ResultsError with the first fault.
 void validate_results(const nlohmann::json& results, const std::string& place = "results");
 
-// Parts of one config (run --only), workloads side by side. Throws ResultsError when config, checkpoint, numerics, arms
-// or baseline differ, or when two parts hold one workload.
-Results merge_results(const std::vector<Results>& parts);
+struct NamedResults {
+  std::string name;  // for messages: the path that the user gave
+  Results results;
+};
+
+// Parts of one config (run --only), workloads side by side. Throws ResultsError naming the two parts when config,
+// checkpoint, numerics, arms or baseline differ, or when both hold one workload.
+Results merge_results(const std::vector<NamedResults>& parts);
 
 }  // namespace replayeval::reports

@@ -1,17 +1,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
 #include "reports/results_io.h"
 
 namespace replayeval::reports {
 namespace {
 
-void check_same(const char* key, const nlohmann::json& first, const nlohmann::json& other) {
+// Two parts of a run and what to call them.
+struct Pair {
+  const Results& first;
+  const Results& other;
+  std::string names;
+};
+
+void check_same(const Pair& pair, const char* key, const nlohmann::json& first, const nlohmann::json& other) {
   if (first == other) return;
   const nlohmann::json difference = nlohmann::json::diff(first, other);
-  throw ResultsError(fmt::format("these results are not parts of one run: {} differs at '{}{}'", key, key,
-                                 difference.at(0).at("path").get<std::string>()));
+  throw ResultsError(fmt::format("{}: these results are not parts of one run: {} differs at '{}{}'", pair.names, key,
+                                 key, difference.at(0).at("path").get<std::string>()));
 }
 
 // A config may be renamed: `name` is where results go, and nothing else.
@@ -20,26 +28,36 @@ nlohmann::json without_name(nlohmann::json config) {
   return config;
 }
 
+void check_parts_of_one_run(const Pair& pair) {
+  check_same(pair, "config", without_name(pair.first.config), without_name(pair.other.config));
+  check_same(pair, "checkpoint", pair.first.checkpoint, pair.other.checkpoint);
+  check_same(pair, "numerics", pair.first.numerics, pair.other.numerics);
+  check_same(pair, "arms", pair.first.arms, pair.other.arms);
+  check_same(pair, "baseline", pair.first.baseline, pair.other.baseline);
+}
+
+void check_no_workload_twice(const Pair& pair) {
+  for (const Workload& workload : pair.other.workloads)
+    if (std::any_of(pair.first.workloads.begin(), pair.first.workloads.end(),
+                    [&](const Workload& other) { return other.name == workload.name; }))
+      throw ResultsError(
+          fmt::format("{}: workload '{}' is in both; expected it in one of the results", pair.names, workload.name));
+}
+
 }  // namespace
 
-Results merge_results(const std::vector<Results>& parts) {
+Results merge_results(const std::vector<NamedResults>& parts) {
   if (parts.empty()) throw ResultsError("no results to merge; expected one or more");
-  Results merged = parts.front();
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    const Results& part = parts[i];
-    check_same("config", without_name(merged.config), without_name(part.config));
-    check_same("checkpoint", merged.checkpoint, part.checkpoint);
-    check_same("numerics", merged.numerics, part.numerics);
-    check_same("arms", merged.arms, part.arms);
-    check_same("baseline", merged.baseline, part.baseline);
-    for (const Workload& workload : part.workloads) {
-      if (std::any_of(merged.workloads.begin(), merged.workloads.end(),
-                      [&](const Workload& other) { return other.name == workload.name; })) {
-        throw ResultsError(fmt::format("workload '{}' is in two of these results; expected it in one", workload.name));
-      }
-      merged.workloads.push_back(workload);
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k) {
+      const Pair pair{parts[k].results, parts[i].results, parts[k].name + " and " + parts[i].name};
+      check_parts_of_one_run(pair);
+      check_no_workload_twice(pair);
     }
-  }
+  Results merged = parts.front().results;
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    merged.workloads.insert(merged.workloads.end(), parts[i].results.workloads.begin(),
+                            parts[i].results.workloads.end());
   return merged;
 }
 

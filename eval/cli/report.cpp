@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,19 +41,6 @@ void write_one(const reports::Results& results, const std::filesystem::path& fol
   fmt::print(stderr, "Report written to {}\n", (folder / "report.md").string());
 }
 
-// Here, where the results have names.
-void refuse_repeats(const std::vector<reports::Results>& all, const std::vector<std::string>& names) {
-  std::map<std::string, std::string> holders;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    for (const reports::Workload& workload : all[i].workloads) {
-      const auto [holder, first] = holders.emplace(workload.name, names[i]);
-      if (!first)
-        throw reports::ResultsError(
-            fmt::format("{} and {}: workload '{}' is in both; expected it in one of the results", holder->second,
-                        names[i], workload.name));
-    }
-}
-
 // Parts of a run are reported, and said to be parts.
 void say_what_is_missing(const reports::Results& results, const std::string& name) {
   const std::vector<std::string> missing = reports::missing_workloads(results);
@@ -64,17 +50,16 @@ void say_what_is_missing(const reports::Results& results, const std::string& nam
 }
 
 void report_command(const Options& options) {
-  std::vector<reports::Results> all;  // every one is read before anything is written
-  for (const std::string& path : options.results) all.push_back(reports::load_results(path));
+  std::vector<reports::NamedResults> all;  // every one is read before anything is written
+  for (const std::string& path : options.results) all.push_back({path, reports::load_results(path)});
   if (options.output.empty() && all.size() == 1) {
-    write_one(all.front(), folder_of(options.results.front()), options);
-    say_what_is_missing(all.front(), options.results.front());
+    write_one(all.front().results, folder_of(options.results.front()), options);
+    say_what_is_missing(all.front().results, options.results.front());
     return;
   }
   if (options.output.empty()) {
     throw reports::ResultsError("report: several results are merged into one report; expected --output DIR for it");
   }
-  refuse_repeats(all, options.results);
   reports::Results merged = reports::merge_results(all);
   merged.task_families = task_families(merged);  // of the parts' tasks together
   write_one(merged, options.output, options);

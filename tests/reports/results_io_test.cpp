@@ -318,7 +318,7 @@ TEST(MergeResults, PutsWorkloadsSideBySide) {
   Results second = sample_results();
   second.workloads[0].name = "recall";
   second.environment["date"] = "2026-01-02T00:00:00Z";  // parts may be run at different times
-  const Results merged = merge_results({sample_results(), second});
+  const Results merged = merge_results({{"a", sample_results()}, {"b", second}});
   ASSERT_EQ(merged.workloads.size(), 2U);
   EXPECT_EQ(merged.workloads[1].name, "recall");
 }
@@ -328,16 +328,18 @@ TEST(MergeResults, RefusesWhatIsNotOneRun) {
     Results second = sample_results();
     second.workloads[0].name = "recall";
     change(second);
-    return message_of([&] { merge_results({sample_results(), second}); });
+    return message_of([&] { merge_results({{"a", sample_results()}, {"b", second}}); });
   };
   EXPECT_EQ(fault([](Results&) {}), "");
-  EXPECT_THAT(fault([](Results& r) { r.config["seed"] = 1; }), HasSubstr("config differs at 'config/seed'"));
+  EXPECT_THAT(fault([](Results& r) { r.config["seed"] = 1; }),
+              HasSubstr("a and b: these results are not parts of one run: config differs at 'config/seed'"));
   EXPECT_THAT(fault([](Results& r) { r.checkpoint["sha256"] = std::string(64, 'd'); }),
               HasSubstr("'checkpoint/sha256'"));
   EXPECT_THAT(fault([](Results& r) { r.numerics["logits"] = "bfloat16"; }), HasSubstr("'numerics/logits'"));
   EXPECT_THAT(fault([](Results& r) { r.arms[3]["buffer_len"] = 8; }), HasSubstr("'arms/3/buffer_len'"));
   EXPECT_THAT(fault([](Results& r) { r.baseline = "exact_bfloat16"; }), HasSubstr("baseline"));
-  EXPECT_THAT(fault([](Results& r) { r.workloads[0].name = "heldout"; }), HasSubstr("'heldout' is in two"));
+  EXPECT_THAT(fault([](Results& r) { r.workloads[0].name = "heldout"; }),
+              HasSubstr("a and b: workload 'heldout' is in both"));
 }
 
 }  // namespace

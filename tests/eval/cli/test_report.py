@@ -125,7 +125,7 @@ class ReportTest(unittest.TestCase):
         other = self.result("other", lambda results: results["config"].update(seed=2))
         self.expect_refused("expected --output DIR", first, second)
         self.expect_refused("config differs at 'config/seed'", first, other, "--output", self.path / "merged")
-        self.expect_refused("workload 'prose' is in two", first, first, "--output", self.path / "merged")
+        self.expect_refused("workload 'prose' is in both", first, first, "--output", self.path / "merged")
 
     def test_bad_results(self):
         self.expect_refused("no such file", self.path / "absent")

@@ -512,7 +512,7 @@ class BadInput(RunTest):
         for arguments, fragments in (
             (["run"], ("config", "replayeval run --help")),
             (["walk"], ("found 'walk', expected a command: run, report", "replayeval --help")),
-            (["bench", "walk"], ("found 'walk', expected a command: model", "replayeval bench --help")),
+            (["bench", "walk"], ("found 'walk', expected a command: kernels, model", "replayeval bench --help")),
             (["bench"], ("replayeval bench --help",)),
             (["run", "a.yaml", "--device", "tpu"], ("--device", "tpu", "{cpu,cuda}")),
             ([], ("replayeval --help",)),
