@@ -7,9 +7,8 @@
 #include <set>
 #include <vector>
 
-#include "reports/markdown_sections.h"
-#include "reports/markdown_table.h"
 #include "reports/numbers.h"
+#include "reports/sections.h"
 
 namespace replayeval::reports {
 namespace {
@@ -87,29 +86,31 @@ std::string churn_verdict(const Workload& workload) {
                      workload.churn.size(), broken->level, readable(broken->event), broken->arm, broken->batch);
 }
 
-namespace markdown {
+namespace sections {
 
-std::string churn(const Results& /*results*/, const Workload& workload) {
-  if (workload.churn.empty()) return "";
-  std::string text = fmt::format(
-      "### Churn\n\n{}: {}.\n\n*mixer*: outputs (a token each) and states of mixers, given equal inputs, against the "
-      "sequence by itself. *prefix*: the tensors that a saved prefix brings back. Both must be equal to the bit. "
-      "*model*: log-probabilities of forced tokens against the sequence by itself. *own*: the largest deviation of the "
-      "named exact arm, measured in this run at the same and smaller batch sizes without any event; the bound is the "
-      "largest that its deviations lead one to expect of as many sequences.\n\n",
-      broken_checks(workload) == 0 ? "Pass" : "**Failed**", escaped(churn_verdict(workload)));
-  MarkdownTable table(
+Blocks churn(const Results& /*results*/, const Workload& workload) {
+  if (workload.churn.empty()) return {};
+  Table table(
       {"level", "event", "arm", "batches", "compared", "bit-identical", "max deviation", "own", "bound", "of", ""},
       {1, 2, 9, 10});
   for (const Joined& row : joined(workload, false))
-    table.add_row({row.check.level, escaped(readable(row.check.event)), code(row.check.arm),
+    table.add_row({row.check.level, readable(row.check.event), code(row.check.arm),
                    fmt::format("{}", fmt::join(row.batches, ", ")), count_text(row.check.compared),
                    identical_text(row.check), significant(row.check.max_deviation, 3),
                    row.check.measured ? significant(*row.check.measured, 3) : "",
-                   row.check.bound ? significant(*row.check.bound, 3) : "", escaped(row.check.bound_from),
-                   row.holds ? "holds" : "**broken**"});
-  return text + table.text();
+                   row.check.bound ? significant(*row.check.bound, 3) : "", row.check.bound_from,
+                   row.holds ? Text("holds") : strong("broken")});
+  const bool passed = broken_checks(workload) == 0;
+  return {Heading{3, "Churn"},
+          Paragraph{(passed ? Text("Pass") : strong("Failed")) + (": " + churn_verdict(workload) + ".")},
+          Paragraph{prose(
+              "*mixer*: outputs (a token each) and states of mixers, given equal inputs, against the sequence by "
+              "itself. *prefix*: the tensors that a saved prefix brings back. Both must be equal to the bit. *model*: "
+              "log-probabilities of forced tokens against the sequence by itself. *own*: the largest deviation of the "
+              "named exact arm, measured in this run at the same and smaller batch sizes without any event; the bound "
+              "is the largest that its deviations lead one to expect of as many sequences.")},
+          table};
 }
 
-}  // namespace markdown
+}  // namespace sections
 }  // namespace replayeval::reports

@@ -7,10 +7,9 @@
 #include <set>
 #include <vector>
 
-#include "reports/markdown_sections.h"
-#include "reports/markdown_table.h"
 #include "reports/metric_names.h"
 #include "reports/numbers.h"
+#include "reports/sections.h"
 #include "reports/summary.h"
 
 namespace replayeval::reports {
@@ -111,8 +110,8 @@ std::vector<std::string> compared_arms(const Results& results) {
   return arms;
 }
 
-std::string degeneration_table(const Results& results, const Workload& workload) {
-  MarkdownTable table({"sign", "arm", "value", "Δ [interval]", "p", "p (Holm)"}, {1, 3});
+Table degeneration_table(const Results& results, const Workload& workload) {
+  Table table({"sign", "arm", "value", "Δ [interval]", "p", "p (Holm)"}, {1, 3});
   for (const Sign& sign : signs)
     for (const ArmSummary& arm : summarise(results, workload)) {
       const Metric* value = value_of(workload, arm.name, sign.metric);
@@ -120,16 +119,16 @@ std::string degeneration_table(const Results& results, const Workload& workload)
       const Delta* delta = arm.is_baseline ? nullptr : find_in(workload.deltas, arm.name, sign.metric);
       const std::optional<double> p = arm.is_baseline ? std::nullopt : adjusted_p(workload, arm.name, sign.metric);
       table.add_row({std::string(sign.title) + (*sign.unit == '\0' ? "" : " %"), code(arm.name),
-                     value_text(value, sign.scale(), 4), delta == nullptr ? "" : escaped(delta_text(*delta, sign)),
+                     value_text(value, sign.scale(), 4), delta == nullptr ? "" : delta_text(*delta, sign),
                      delta == nullptr || !delta->p_value ? "" : significant(*delta->p_value, 2),
                      p ? significant(*p, 2) : ""});
     }
-  return table.text();
+  return table;
 }
 
-std::string agreement_table(const Results& results, const Workload& workload) {
-  MarkdownTable table({"arm", "sequences", "identical %", "interval", "first divergence, median", "mean",
-                       "edit distance, mean", "edit share", "began at a tie %"});
+Table agreement_table(const Results& results, const Workload& workload) {
+  Table table({"arm", "sequences", "identical %", "interval", "first divergence, median", "mean", "edit distance, mean",
+               "edit share", "began at a tie %"});
   for (const std::string& arm : compared_arms(results)) {
     const auto value = [&](const char* metric) { return find_in(workload.divergence, arm, metric); };
     const Metric* identical = value(names::identical);
@@ -145,19 +144,18 @@ std::string agreement_table(const Results& results, const Workload& workload) {
                    value_text(value(names::edit_distance_mean), 1.0, 4), value_text(value(names::edit_share), 1.0, 3),
                    ties == nullptr ? absent : share_text(ties)});
   }
-  return table.empty() ? "" : table.text();
+  return table;
 }
 
-std::string steps_table(const Results& results, const Workload& workload) {
+Table steps_table(const Results& results, const Workload& workload) {
   std::set<std::int64_t> steps;
   for (const AgreementStep& row : workload.agreement) steps.insert(row.step);
-  if (steps.empty()) return "";
-  std::vector<std::string> titles = {"tokens"};
+  std::vector<Text> titles = {"tokens"};
   const std::vector<std::string> arms = compared_arms(results);
   for (const std::string& arm : arms) titles.push_back(code(arm));
-  MarkdownTable table(titles);
+  Table table(titles);
   for (const std::int64_t step : steps) {
-    std::vector<std::string> cells = {count_text(step)};
+    std::vector<Text> cells = {count_text(step)};
     for (const std::string& arm : arms) {
       cells.emplace_back(absent);
       for (const AgreementStep& row : workload.agreement)
@@ -165,7 +163,7 @@ std::string steps_table(const Results& results, const Workload& workload) {
     }
     table.add_row(cells);
   }
-  return table.text();
+  return table;
 }
 
 }  // namespace
@@ -226,27 +224,27 @@ Verdict generation_verdict(const Workload& workload, const std::string& arm) {
   return {.change = Change::unknown, .text = "signs disagree: " + up + " against " + down + agreement};
 }
 
-namespace markdown {
+namespace sections {
 
-std::string generation(const Results& results, const Workload& workload) {
-  if (!has_generated(workload)) return "";
-  std::string text = "### Degeneration\n\n" + generation_line(workload) + ".\n\n" +
-                     degeneration_table(results, workload) +
-                     "\nMeans over sequences; Δ is paired, with intervals over prompts. *Truncated*: ran to the limit. "
-                     "*Looped*: at least 4 repeats of one span, 40 tokens or more in all. *Compression ratio*: of the "
-                     "text, zlib. pt: percentage points. Holm: adjusted for an arm's eight deltas.\n";
-  const std::string agreement = agreement_table(results, workload);
-  if (agreement.empty()) return text;
-  text += "\n### Agreement with the baseline\n\n" + agreement +
-          "\nFirst divergence: tokens before it, of the sequences that are not identical; edit distances in tokens, of "
-          "the same; edit share: over the longer one's length, of all.";
+Blocks generation(const Results& results, const Workload& workload) {
+  if (!has_generated(workload)) return {};
+  Blocks blocks = {
+      Heading{3, "Degeneration"}, Paragraph{generation_line(workload) + "."}, degeneration_table(results, workload),
+      Paragraph{prose("Means over sequences; Δ is paired, with intervals over prompts. *Truncated*: ran to the limit. "
+                      "*Looped*: at least 4 repeats of one span, 40 tokens or more in all. *Compression ratio*: of the "
+                      "text, zlib. pt: percentage points. Holm: adjusted for an arm's eight deltas.")}};
+  const Table agreement = agreement_table(results, workload);
+  if (agreement.empty()) return blocks;
+  Text text =
+      "First divergence: tokens before it, of the sequences that are not identical; edit distances in tokens, of the "
+      "same; edit share: over the longer one's length, of all.";
   if (workload.data.value("temperature", 0.0) == 0.0)
-    text += " *Began at a tie*: either arm had two equal logits to choose from there.";
-  const std::string steps = steps_table(results, workload);
-  if (!steps.empty())
-    text += "\n\nSequences that are still the baseline's after so many tokens, in percent:\n\n" + steps;
-  return text;
+    text += prose(" *Began at a tie*: either arm had two equal logits to choose from there.");
+  append(blocks, {Heading{3, "Agreement with the baseline"}, agreement, Paragraph{text}});
+  if (const Table steps = steps_table(results, workload); !steps.empty())
+    append(blocks, {Paragraph{"Sequences that are still the baseline's after so many tokens, in percent:"}, steps});
+  return blocks;
 }
 
-}  // namespace markdown
+}  // namespace sections
 }  // namespace replayeval::reports

@@ -7,9 +7,8 @@
 #include <set>
 #include <vector>
 
-#include "reports/markdown_sections.h"
-#include "reports/markdown_table.h"
 #include "reports/numbers.h"
+#include "reports/sections.h"
 #include "reports/summary.h"
 
 namespace replayeval::reports {
@@ -62,9 +61,8 @@ std::string cell_text(const RecallCell& cell, const std::string& arm, const std:
 }
 
 // Lengths down, depths across, of one arm.
-std::string grid(const Workload& workload, const std::string& task, const std::string& arm,
-                 const std::string& baseline) {
-  std::vector<std::string> titles = {"tokens"};
+Table grid(const Workload& workload, const std::string& task, const std::string& arm, const std::string& baseline) {
+  std::vector<Text> titles = {"tokens"};
   std::vector<std::optional<double>> depths;
   std::set<std::int64_t> lengths;
   for (const RecallCell& cell : workload.recall) {
@@ -72,19 +70,19 @@ std::string grid(const Workload& workload, const std::string& task, const std::s
     lengths.insert(cell.length);
     if (std::find(depths.begin(), depths.end(), cell.depth) == depths.end()) depths.push_back(cell.depth);
   }
-  for (const auto& depth : depths) titles.push_back("depth " + depth_text(depth));
-  MarkdownTable table(titles);
+  for (const auto& depth : depths) titles.emplace_back("depth " + depth_text(depth));
+  Table table(titles);
   for (const std::int64_t length : lengths) {
-    std::vector<std::string> row = {count_text(length)};
+    std::vector<Text> row = {count_text(length)};
     for (const auto& depth : depths) {
       const auto found = std::find_if(workload.recall.begin(), workload.recall.end(), [&](const RecallCell& cell) {
         return cell.task == task && cell.length == length && cell.depth == depth;
       });
-      row.push_back(found == workload.recall.end() ? absent : cell_text(*found, arm, baseline));
+      row.emplace_back(found == workload.recall.end() ? absent : cell_text(*found, arm, baseline));
     }
     table.add_row(row);
   }
-  return table.text();
+  return table;
 }
 
 }  // namespace
@@ -129,31 +127,32 @@ std::string recall_without_signal(const Workload& workload) {
   return text;
 }
 
-namespace markdown {
+namespace sections {
 
-std::string recall(const Results& results, const Workload& workload) {
-  if (workload.recall.empty()) return "";
-  std::string text =
-      "### Recall\n\nShare of answers that are right, in percent; in brackets the difference from the "
-      "baseline in points. *No signal*: the baseline is no better than a guess there, and the cell is in "
-      "no pooled figure.\n";
-  MarkdownTable pooled({"task", "arm", "accuracy %", "Δ points", "p", "answers"}, {1});
+Blocks recall(const Results& results, const Workload& workload) {
+  if (workload.recall.empty()) return {};
+  Blocks blocks = {
+      Heading{3, "Recall"},
+      Paragraph{prose("Share of answers that are right, in percent; in brackets the difference from the baseline in "
+                      "points. *No signal*: the baseline is no better than a guess there, and the cell is in no pooled "
+                      "figure.")}};
+  Table pooled({"task", "arm", "accuracy %", "Δ points", "p", "answers"}, {1});
   for (const std::string& task : tasks_of(workload))
     for (const ArmSummary& arm : summarise(results, workload)) {
       const Metric* accuracy = metric_of(workload, arm.name, "accuracy/" + task);
       if (accuracy == nullptr) continue;
       const Delta* delta = delta_of(workload, arm.name, "accuracy/" + task);
-      pooled.add_row({escaped(task), code(arm.name), percent_text(*accuracy), points(delta),
+      pooled.add_row({task, code(arm.name), percent_text(*accuracy), points(delta),
                       delta != nullptr && delta->p_value ? significant(*delta->p_value, 2) : "",
                       accuracy->n ? count_text(*accuracy->n) : absent});
     }
-  if (!pooled.empty()) text += "\n" + pooled.text();
+  if (!pooled.empty()) blocks.emplace_back(pooled);
   for (const std::string& task : tasks_of(workload))
     for (const ArmSummary& arm : summarise(results, workload))
-      text += fmt::format("\n**{}**, {}:\n\n", escaped(task), code(arm.name)) +
-              grid(workload, task, arm.name, results.baseline);
-  return text;
+      append(blocks,
+             {Paragraph{strong(task) + ", " + code(arm.name) + ":"}, grid(workload, task, arm.name, results.baseline)});
+  return blocks;
 }
 
-}  // namespace markdown
+}  // namespace sections
 }  // namespace replayeval::reports

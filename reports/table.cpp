@@ -34,20 +34,6 @@ std::string percent(const std::optional<double>& share) {
   return fmt::format("{:.{}f}", 100.0 * *share, *share > 0.999 ? 4 : 2);
 }
 
-Tint tint_of(Change change) {
-  switch (change) {
-    case Change::identical:
-    case Change::none:
-      return Tint::good;
-    case Change::worse:
-      return Tint::bad;
-    case Change::better:  // a change all the same
-    case Change::unknown:
-      break;
-  }
-  return Tint::warning;
-}
-
 std::string row_name(const ArmSummary& arm) { return arm.is_baseline ? arm.name + " *" : arm.name; }
 
 TextTable quality_table(const Workload& workload, const std::vector<ArmSummary>& arms) {

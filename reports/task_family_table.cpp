@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "reports/markdown_table.h"
 #include "reports/numbers.h"
 #include "reports/power_text.h"
+#include "reports/sections.h"
 
 namespace replayeval::reports {
 namespace {
@@ -70,24 +70,23 @@ std::string task_family_power(const Results& results) {
   return text;
 }
 
-namespace markdown {
+namespace sections {
 
-std::string task_families(const Results& results) {
-  if (results.task_families.empty()) return "";
-  MarkdownTable table({"metric", "arm", "task", "documents", "Δ points [interval]", "p", "p (Holm)", "equivalent"},
-                      {1, 2, 4, 7});
-  for (const TaskFamily& family : results.task_families)
-    for (std::vector<std::string> row : rows_of(family)) {
-      for (std::string& cell : row) cell = escaped(cell);
-      table.add_row(row);
-    }
-  std::string text = "## All tasks together\n\n" + table.text() +
-                     "\np: McNemar's exact test. p (Holm): corrected for having asked that many tasks of the arm. "
-                     "Pooled intervals are made of the tasks' own (MOVER). Equivalent: by two one-sided tests on all "
-                     "documents, within the margin that the tasks share.\n\n";
-  for (const TaskFamily& family : results.task_families) text += "- " + escaped(power_of(family)) + "\n";
-  return text;
+Blocks task_families(const Results& results) {
+  if (results.task_families.empty()) return {};
+  Table table({"metric", "arm", "task", "documents", "Δ points [interval]", "p", "p (Holm)", "equivalent"},
+              {1, 2, 4, 7});
+  Bullets powers;
+  for (const TaskFamily& family : results.task_families) {
+    for (const std::vector<std::string>& row : rows_of(family)) table.add_row({row.begin(), row.end()});
+    powers.items.push_back({power_of(family)});
+  }
+  return {Heading{2, "All tasks together"}, table,
+          Paragraph{"p: McNemar's exact test. p (Holm): corrected for having asked that many tasks of the arm. Pooled "
+                    "intervals are made of the tasks' own (MOVER). Equivalent: by two one-sided tests on all "
+                    "documents, within the margin that the tasks share."},
+          powers};
 }
 
-}  // namespace markdown
+}  // namespace sections
 }  // namespace replayeval::reports

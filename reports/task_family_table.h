@@ -12,9 +12,4 @@ TextTable task_family_table(const Results& results);
 // What as many documents can show, a line a metric and arm.
 std::string task_family_power(const Results& results);
 
-namespace markdown {
-
-std::string task_families(const Results& results);  // "" where there are none
-
-}  // namespace markdown
 }  // namespace replayeval::reports

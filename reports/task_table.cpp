@@ -5,11 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include "reports/markdown_sections.h"
-#include "reports/markdown_table.h"
 #include "reports/metric_names.h"
 #include "reports/numbers.h"
 #include "reports/power_text.h"
+#include "reports/sections.h"
 #include "reports/summary.h"
 
 namespace replayeval::reports {
@@ -91,10 +90,10 @@ std::optional<T> number_at(const nlohmann::json& data, const char* list, const s
   return data.contains(place) ? std::optional<T>(data.at(place).get<T>()) : std::nullopt;
 }
 
-// What as many documents can show of each accuracy metric and arm, as a Markdown list.
-std::string power_lines(const Workload& workload) {
-  std::string text;
-  if (!workload.data.contains("answers")) return text;
+// What as many documents can show of each accuracy metric and arm.
+Bullets power_lines(const Workload& workload) {
+  Bullets lines;
+  if (!workload.data.contains("answers")) return lines;
   for (const auto& [arm, metrics] : workload.data["answers"].items()) {
     for (const auto& [metric, counts] : metrics.items()) {
       PowerNumbers numbers;
@@ -104,10 +103,10 @@ std::string power_lines(const Workload& workload) {
       numbers.to_detect_margin = number_at<std::int64_t>(workload.data, "needed", arm, metric, "to_detect_margin");
       numbers.to_show_equivalence =
           number_at<std::int64_t>(workload.data, "needed", arm, metric, "to_show_equivalence");
-      text += fmt::format("- {}, {}: {}\n", escaped(metric), escaped(arm), power_text(numbers));
+      lines.items.push_back({fmt::format("{}, {}: {}", metric, arm, power_text(numbers))});
     }
   }
-  return text;
+  return lines;
 }
 
 bool nothing_differs(const Workload& workload, const std::string& arm) {
@@ -156,27 +155,22 @@ Verdict task_verdict(const Workload& workload, const std::string& arm) {
   return {.change = worse ? Change::worse : Change::better, .text = (worse ? "worse: " : "better: ") + figures};
 }
 
-namespace markdown {
+namespace sections {
 
-std::string task(const Results& results, const Workload& workload) {
-  MarkdownTable table({"metric", "arm", "value", "standard error", "Δ [interval]", "p", "equivalent"}, {1, 4, 6});
-  for (const std::vector<std::string>& row : rows_of(results, workload)) {
-    std::vector<std::string> cells;
-    for (const std::string& cell : row) cells.push_back(escaped(cell));
-    table.add_row(cells);
-  }
-  if (table.empty()) return "";
+Blocks task(const Results& results, const Workload& workload) {
+  Table table({"metric", "arm", "value", "standard error", "Δ [interval]", "p", "equivalent"}, {1, 4, 6});
+  for (const std::vector<std::string>& row : rows_of(results, workload)) table.add_row({row.begin(), row.end()});
+  if (table.empty()) return {};
   std::string text =
-      "### Metrics\n\n" + table.text() +
-      "\nStandard errors as lm-evaluation-harness computes them, of one arm alone; Δ is paired, document "
-      "by document. pt: percentage points.";
+      "Standard errors as lm-evaluation-harness computes them, of one arm alone; Δ is paired, document by document. "
+      "pt: percentage points.";
   if (workload.data.contains("margin"))
     text += fmt::format(" Equivalent: within ±{:g} points by two one-sided tests.",
                         100.0 * workload.data["margin"].get<double>());
-  text += "\n";
-  if (const std::string power = power_lines(workload); !power.empty()) text += "\n" + power;
-  return text;
+  Blocks blocks = {Heading{3, "Metrics"}, table, Paragraph{text}};
+  if (const Bullets power = power_lines(workload); !power.items.empty()) blocks.emplace_back(power);
+  return blocks;
 }
 
-}  // namespace markdown
+}  // namespace sections
 }  // namespace replayeval::reports

@@ -66,4 +66,18 @@ Verdict verdict(const Workload& workload, const std::string& arm) {
           .text = fmt::format("perplexity {} {}: {}", worse ? "rises" : "falls", how_much(delta->value), figures)};
 }
 
+Tint tint_of(Change change) {
+  switch (change) {
+    case Change::identical:
+    case Change::none:
+      return Tint::good;
+    case Change::worse:
+      return Tint::bad;
+    case Change::better:  // a change all the same
+    case Change::unknown:
+      break;
+  }
+  return Tint::warning;
+}
+
 }  // namespace replayeval::reports

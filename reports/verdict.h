@@ -5,6 +5,7 @@
 #include <string>
 
 #include "reports/results.h"
+#include "reports/text_table.h"
 
 namespace replayeval::reports {
 
@@ -24,5 +25,6 @@ struct Verdict {
 };
 
 Verdict verdict(const Workload& workload, const std::string& arm);
+Tint tint_of(Change change);
 
 }  // namespace replayeval::reports

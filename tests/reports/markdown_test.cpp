@@ -7,8 +7,9 @@
 #include <sstream>
 #include <string>
 
+#include "reports/document.h"
 #include "reports/gnuplot.h"
-#include "reports/markdown_table.h"
+#include "reports/markdown_blocks.h"
 #include "tests/reports/sample_results.h"
 #include "tests/temporary_folder.h"
 
@@ -199,8 +200,23 @@ TEST(Figures, GnuplotsComplaintsArePassedOn) {
   EXPECT_EQ(run_gnuplot(folder.write("good.gp", "x = 1\n")), "");
 }
 
-TEST(MarkdownTable, RefusesRowsOfAnotherLength) {
-  MarkdownTable table({"a", "b"});
+std::string as_markdown(const Text& text) { return markdown::text_of(text); }
+
+TEST(MarkdownBlocks, BracketsOfIntervalsStayAndLinksDoNot) {
+  EXPECT_EQ(as_markdown("+1 [-2, +3] (95 %)"), "+1 [-2, +3] (95 %)");
+  EXPECT_EQ(as_markdown("[click](http://somewhere)"), "\\[click\\](http://somewhere)");
+  EXPECT_EQ(as_markdown("[a]: b [[c]] d] ["), "\\[a\\]: b \\[[c]\\] d\\] \\[");
+}
+
+TEST(Prose, MarksAreReadOnlyFromOurOwnSentences) {
+  EXPECT_EQ(as_markdown(prose("`kl_*`: *nats*, **bold**")), "`kl_*`: *nats*, **bold**");
+  EXPECT_EQ(as_markdown("*a* `b`"), "\\*a\\* \\`b\\`");
+  EXPECT_EQ(prose("one *two* three").plain(), "one two three");
+  EXPECT_THROW(prose("an *open mark"), std::invalid_argument);
+}
+
+TEST(Table, RefusesRowsOfAnotherLength) {
+  Table table({"a", "b"});
   EXPECT_THROW(table.add_row({"1"}), std::invalid_argument);
 }
 

@@ -6,12 +6,11 @@
 #include <set>
 #include <tuple>
 
-#include "reports/markdown_sections.h"
-#include "reports/markdown_table.h"
 #include "reports/numbers.h"
+#include "reports/sections.h"
 #include "reports/summary.h"
 
-namespace replayeval::reports::markdown {
+namespace replayeval::reports::sections {
 namespace {
 
 constexpr const char* absent = "–";
@@ -28,7 +27,7 @@ const char* depth_words(const std::string& depth) {
   return "Against gold: the float64 recurrence on the inputs that the arm itself saw";
 }
 
-std::string depth_table(const Results& results, const Workload& workload, const std::string& depth) {
+Blocks depth_table(const Results& results, const Workload& workload, const std::string& depth) {
   std::map<std::tuple<std::int64_t, std::int64_t, std::string>, const StateError*> errors;  // layer, position, arm
   std::set<std::string> present;
   std::set<std::pair<std::int64_t, std::int64_t>> rows;
@@ -38,14 +37,14 @@ std::string depth_table(const Results& results, const Workload& workload, const 
     present.insert(error.arm);
     rows.insert({error.layer, error.position});
   }
-  if (rows.empty()) return "";
+  if (rows.empty()) return {};
   std::vector<std::string> arms = all_arms(results);
   std::erase_if(arms, [&](const std::string& arm) { return !present.contains(arm); });
-  std::vector<std::string> titles = {"layer", "tokens decoded"};
+  std::vector<Text> titles = {"layer", "tokens decoded"};
   for (const std::string& arm : arms) titles.push_back(code(arm));
-  MarkdownTable table(titles);
+  Table table(titles);
   for (const auto& [layer, position] : rows) {
-    std::vector<std::string> row = {std::to_string(layer), count_text(position)};
+    std::vector<Text> row = {std::to_string(layer), count_text(position)};
     for (const std::string& arm : arms) {
       const auto found = errors.find({layer, position, arm});
       if (found == errors.end()) {
@@ -60,7 +59,7 @@ std::string depth_table(const Results& results, const Workload& workload, const 
     }
     table.add_row(row);
   }
-  return fmt::format("{}.\n\n{}\n", depth_words(depth), table.text());
+  return {Paragraph{fmt::format("{}.", depth_words(depth))}, table};
 }
 
 bool anything_odd(const StorageCount& count) { return count.saturated + count.subnormal + count.non_finite > 0; }
@@ -69,7 +68,7 @@ std::string bytes_cell(const std::optional<std::int64_t>& bytes) {
   return bytes ? bytes_text(static_cast<double>(*bytes)) : absent;
 }
 
-std::string kernel_table(const Results& results, const Workload& workload) {
+Blocks kernel_table(const Results& results, const Workload& workload) {
   std::set<std::string> kernels;
   std::map<std::pair<std::string, std::string>, KernelTime> times;  // arm, kernel
   for (const KernelTime& time : workload.kernel_times) {
@@ -78,14 +77,14 @@ std::string kernel_table(const Results& results, const Workload& workload) {
     sum.calls += time.calls;
     sum.seconds += time.seconds;
   }
-  if (kernels.empty()) return "";
+  if (kernels.empty()) return {};
   std::vector<std::string> columns = all_arms(results);
   columns.insert(columns.begin(), "");
-  std::vector<std::string> titles = {"kernel", "shared by all"};
+  std::vector<Text> titles = {"kernel", "shared by all"};
   for (std::size_t i = 1; i < columns.size(); ++i) titles.push_back(code(columns[i]));
-  MarkdownTable table(titles);
+  Table table(titles);
   for (const std::string& kernel : kernels) {
-    std::vector<std::string> row = {code(kernel)};
+    std::vector<Text> row = {code(kernel)};
     for (const std::string& arm : columns) {
       const auto found = times.find({arm, kernel});
       row.push_back(found == times.end()
@@ -94,24 +93,25 @@ std::string kernel_table(const Results& results, const Workload& workload) {
     }
     table.add_row(row);
   }
-  return "Time by kernel: wall time / calls.\n\n" + table.text();
+  return {Paragraph{"Time by kernel: wall time / calls."}, table};
 }
 
 }  // namespace
 
-std::string state_error(const Results& results, const Workload& workload) {
-  std::string text;
-  for (const char* depth : {"local", "propagated", "gold"}) text += depth_table(results, workload, depth);
-  if (text.empty()) return "";
-  return "### State error\n\nRelative Frobenius error over all heads (in brackets: the worst head; y: relative error "
-         "of the "
-         "mixer's output).\n\n" +
-         text;
+Blocks state_error(const Results& results, const Workload& workload) {
+  Blocks tables;
+  for (const char* depth : {"local", "propagated", "gold"}) append(tables, depth_table(results, workload, depth));
+  if (tables.empty()) return {};
+  Blocks blocks = {Heading{3, "State error"},
+                   Paragraph{"Relative Frobenius error over all heads (in brackets: the worst head; y: relative error "
+                             "of the mixer's output)."}};
+  append(blocks, std::move(tables));
+  return blocks;
 }
 
-std::string storage(const Results& results, const Workload& workload) {
-  if (workload.storage_counts.empty()) return "";
-  MarkdownTable table({"arm", "layer", "saturated", "subnormal", "not finite"});
+Blocks storage(const Results& results, const Workload& workload) {
+  if (workload.storage_counts.empty()) return {};
+  Table table({"arm", "layer", "saturated", "subnormal", "not finite"});
   for (const std::string& arm : all_arms(results)) {
     for (const StorageCount& count : workload.storage_counts) {
       if (count.arm != arm || !anything_odd(count)) continue;
@@ -119,16 +119,17 @@ std::string storage(const Results& results, const Workload& workload) {
                      count_text(count.non_finite)});
     }
   }
+  const Heading heading{3, "Stored states"};
   if (table.empty())
-    return "### Stored states\n\nNo stored value was saturated, subnormal or not finite, in any arm and layer.\n";
-  return "### Stored states\n\nStored values that are out of the ordinary, summed over all stores; layers without any "
-         "are left "
-         "out.\n\n" +
-         table.text();
+    return {heading, Paragraph{"No stored value was saturated, subnormal or not finite, in any arm and layer."}};
+  return {heading,
+          Paragraph{"Stored values that are out of the ordinary, summed over all stores; layers without any are left "
+                    "out."},
+          table};
 }
 
-std::string speed(const Results& results, const Workload& workload) {
-  MarkdownTable table({"arm", "time in mixers", "tokens/s", "of baseline", "state a sequence", "ring a sequence"});
+Blocks speed(const Results& results, const Workload& workload) {
+  Table table({"arm", "time in mixers", "tokens/s", "of baseline", "state a sequence", "ring a sequence"});
   for (const ArmSummary& arm : summarise(results, workload)) {
     const auto found = workload.arms.find(arm.name);
     if (found == workload.arms.end()) continue;
@@ -136,16 +137,14 @@ std::string speed(const Results& results, const Workload& workload) {
                    arm.speed_ratio ? fmt::format("{:.3f}×", *arm.speed_ratio) : absent,
                    bytes_cell(found->second.state_bytes), bytes_cell(found->second.ring_bytes)});
   }
-  const std::string mode = workload.data.value("mode", std::string());
-  std::string text = fmt::format("### Speed\n\nThe workload took {}. ", seconds_text(workload.seconds));
+  std::string text = fmt::format("The workload took {}.", seconds_text(workload.seconds));
   if (workload.data.contains("tokens_per_second_method"))
-    text += fmt::format("Tokens/s: {}.", workload.data["tokens_per_second_method"].get<std::string>());
-  if (mode == "teacher_forced") {
-    text += "Scoring in blocks keeps states on chip: these times are the cost of this evaluation, not of serving.";
-  }
-  text += "\n\n" + table.text();
-  const std::string kernels = kernel_table(results, workload);
-  return kernels.empty() ? text : text + "\n" + kernels;
+    text += fmt::format(" Tokens/s: {}.", workload.data["tokens_per_second_method"].get<std::string>());
+  if (workload.data.value("mode", std::string()) == "teacher_forced")
+    text += " Scoring in blocks keeps states on chip: these times are the cost of this evaluation, not of serving.";
+  Blocks blocks = {Heading{3, "Speed"}, Paragraph{text}, table};
+  append(blocks, kernel_table(results, workload));
+  return blocks;
 }
 
-}  // namespace replayeval::reports::markdown
+}  // namespace replayeval::reports::sections

@@ -3,14 +3,13 @@
 
 #include <set>
 
-#include "reports/markdown_sections.h"
-#include "reports/markdown_table.h"
 #include "reports/metric_names.h"
 #include "reports/numbers.h"
+#include "reports/sections.h"
 #include "reports/summary.h"
 #include "reports/verdict.h"
 
-namespace replayeval::reports::markdown {
+namespace replayeval::reports::sections {
 namespace {
 
 constexpr const char* absent = "–";
@@ -38,31 +37,32 @@ std::string share_percent(double share) { return share == 1.0 ? "100" : fmt::for
 
 }  // namespace
 
-std::string compared(const Results& results, const Workload& workload) {
-  MarkdownTable arms({"arm", "what it is"}, {1});
-  for (const ArmSummary& arm : summarise(results, workload)) {
-    arms.add_row({code(arm.name), escaped(arm.description) + (arm.is_baseline ? " (**baseline**)" : "")});
-  }
-  std::string text = "### What was compared\n\n" + arms.text() + "\n";
-  if (const std::string line = data_line(workload); !line.empty()) text += escaped(line) + ".";
-  if (const std::string line = mode_line(workload); !line.empty()) text += " " + escaped(line) + ".";
-  text += "\n";
+Blocks compared(const Results& results, const Workload& workload) {
+  Table arms({"arm", "what it is"}, {1});
+  for (const ArmSummary& arm : summarise(results, workload))
+    arms.add_row({code(arm.name), Text(arm.description) + (arm.is_baseline ? prose(" (**baseline**)") : Text())});
+  Blocks blocks = {Heading{3, "What was compared"}, arms};
+  std::string text;
+  for (const std::string& line : {data_line(workload), mode_line(workload)})
+    if (!line.empty()) text += (text.empty() ? "" : " ") + line + ".";
+  if (!text.empty()) blocks.emplace_back(Paragraph{text});
   if (const std::string warnings = warnings_of(workload); !warnings.empty())
-    text += "\nWarnings:\n\n```text\n" + warnings + "```\n";
-  return text;
+    append(blocks, {Paragraph{"Warnings:"}, Verbatim{warnings, "text"}});
+  return blocks;
 }
 
-std::string verdicts(const Results& results, const Workload& workload) {
-  std::string text = "### Verdict\n\n";
+Blocks verdicts(const Results& results, const Workload& workload) {
+  Bullets list;
   for (const std::string& arm : compared_arms(results)) {
-    text += fmt::format("- **{}**: {}\n", escaped(arm), escaped(verdict(workload, arm).text));
+    const Verdict said = verdict(workload, arm);
+    list.items.push_back({strong(arm) + Text(": " + said.text), tint_of(said.change)});
   }
-  return text;
+  return {Heading{3, "Verdict"}, list};
 }
 
-std::string summary(const Results& results, const Workload& workload) {
-  MarkdownTable table({"arm", "perplexity", "ΔPPL %", "interval", "mean KL", "99.9 % KL", "max KL", "same top-1 %",
-                       "state error vs gold", "propagated", "tokens/s", "of baseline"});
+Blocks summary(const Results& results, const Workload& workload) {
+  Table table({"arm", "perplexity", "ΔPPL %", "interval", "mean KL", "99.9 % KL", "max KL", "same top-1 %",
+               "state error vs gold", "propagated", "tokens/s", "of baseline"});
   for (const ArmSummary& arm : summarise(results, workload)) {
     const auto unless_baseline = [&](const std::string& cell) { return arm.is_baseline ? std::string() : cell; };
     const auto& delta = arm.perplexity_ratio;
@@ -74,14 +74,14 @@ std::string summary(const Results& results, const Workload& workload) {
                    unless_baseline(number(arm.propagated_error)), number(arm.tokens_per_second, 4),
                    arm.speed_ratio ? fmt::format("{:.3f}×", *arm.speed_ratio) : absent});
   }
-  return "### Summary\n\n" + table.text() +
-         "\nKL in nats a token, from the baseline to the arm over the full vocabulary. State error: relative "
-         "Frobenius, "
-         "the worst layer and position; *gold* is the float64 recurrence on the inputs that the arm itself saw.\n";
+  return {Heading{3, "Summary"}, table,
+          Paragraph{prose("KL in nats a token, from the baseline to the arm over the full vocabulary. State error: "
+                          "relative Frobenius, the worst layer and position; *gold* is the float64 recurrence on the "
+                          "inputs that the arm itself saw.")}};
 }
 
-std::string deltas(const Results& results, const Workload& workload) {
-  MarkdownTable table({"arm", "metric", "delta", "interval", "confidence", "p", "method"}, {1, 6});
+Blocks deltas(const Results& results, const Workload& workload) {
+  Table table({"arm", "metric", "delta", "interval", "confidence", "p", "method"}, {1, 6});
   for (const std::string& arm : compared_arms(results)) {
     const auto found = workload.deltas.find(arm);
     if (found == workload.deltas.end()) continue;
@@ -89,33 +89,32 @@ std::string deltas(const Results& results, const Workload& workload) {
       table.add_row({code(arm), code(metric), spread(delta.value, delta.low, delta.high).value,
                      interval_text(delta, 1.0),
                      delta.confidence ? fmt::format("{:g} %", 100.0 * *delta.confidence) : absent,
-                     number(delta.p_value), escaped(delta.method)});
+                     number(delta.p_value), delta.method});
     }
   }
-  if (table.empty()) return "";
-  return "### Paired deltas (arm minus baseline)\n\n" + table.text() +
-         "\n`perplexity_relative` is PPL / baseline PPL − 1; `mean_log_likelihood` is in nats a token; `_t` is the "
-         "second "
-         "interval of the same quantity.\n";
+  if (table.empty()) return {};
+  return {Heading{3, "Paired deltas (arm minus baseline)"}, table,
+          Paragraph{prose("`perplexity_relative` is PPL / baseline PPL − 1; `mean_log_likelihood` is in nats a token; "
+                          "`_t` is the second interval of the same quantity.")}};
 }
 
-std::string divergence(const Results& results, const Workload& workload) {
+Blocks divergence(const Results& results, const Workload& workload) {
   std::set<std::string> metrics;
   for (const auto& [arm, values] : workload.divergence) {
     for (const auto& [metric, unused] : values) metrics.insert(metric);
   }
-  if (metrics.empty()) return "";
-  std::vector<std::string> titles = {"metric"};
+  if (metrics.empty()) return {};
+  std::vector<Text> titles = {"metric"};
   const std::vector<std::string> arms = compared_arms(results);
   for (const std::string& arm : arms) titles.push_back(code(arm));
-  MarkdownTable table(titles);
+  Table table(titles);
   for (const std::string& metric : metrics) {
-    std::vector<std::string> row = {code(metric)};
+    std::vector<Text> row = {code(metric)};
     for (const std::string& arm : arms) {
       const auto values = workload.divergence.find(arm);
       const bool known = values != workload.divergence.end() && values->second.contains(metric);
       if (!known) {
-        row.push_back(absent);
+        row.emplace_back(absent);
         continue;
       }
       const Metric& value = values->second.at(metric);
@@ -124,23 +123,23 @@ std::string divergence(const Results& results, const Workload& workload) {
         const int digits = metric == names::same_top1 ? 7 : 3;
         cell += fmt::format(" [{}, {}]", significant(*value.low, digits), significant(*value.high, digits));
       }
-      row.push_back(cell);
+      row.emplace_back(cell);
     }
     table.add_row(row);
   }
-  return "### Divergence from the baseline\n\n" + table.text() +
-         "\n`kl_*`: nats a token; `dp_*`: probability of the target, arm minus baseline; the others: shares of "
-         "tokens.\n";
+  return {Heading{3, "Divergence from the baseline"}, table,
+          Paragraph{prose("`kl_*`: nats a token; `dp_*`: probability of the target, arm minus baseline; the others: "
+                          "shares of tokens.")}};
 }
 
-std::string positions(const Results& results, const Workload& workload) {
-  if (workload.positions.empty()) return "";
+Blocks positions(const Results& results, const Workload& workload) {
+  if (workload.positions.empty()) return {};
   const std::vector<std::string> arms = compared_arms(results);
-  std::vector<std::string> titles = {"position", "tokens", code(results.baseline) + " PPL"};
+  std::vector<Text> titles = {"position", "tokens", code(results.baseline) + " PPL"};
   for (const std::string& arm : arms) titles.push_back(code(arm) + " Δ");
-  MarkdownTable table(titles);
+  Table table(titles);
   for (const PositionBucket& bucket : workload.positions) {
-    std::vector<std::string> row = {fmt::format("{} – {}", bucket.begin, bucket.end - 1), count_text(bucket.n)};
+    std::vector<Text> row = {fmt::format("{} – {}", bucket.begin, bucket.end - 1), count_text(bucket.n)};
     const auto base = bucket.perplexity.find(results.baseline);
     row.push_back(base == bucket.perplexity.end() ? absent : significant(base->second.value, 5));
     for (const std::string& arm : arms) {
@@ -151,9 +150,8 @@ std::string positions(const Results& results, const Workload& workload) {
     }
     table.add_row(row);
   }
-  return "### By position in the window\n\nDelta of the mean log-likelihood, in 10⁻⁶ nats a token; below zero is "
-         "worse.\n\n" +
-         table.text();
+  return {Heading{3, "By position in the window"},
+          Paragraph{"Delta of the mean log-likelihood, in 10⁻⁶ nats a token; below zero is worse."}, table};
 }
 
-}  // namespace replayeval::reports::markdown
+}  // namespace replayeval::reports::sections

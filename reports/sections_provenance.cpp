@@ -1,0 +1,60 @@
+// Where the numbers come from.
+#include <fmt/format.h>
+
+#include "reports/numbers.h"
+#include "reports/sections.h"
+
+namespace replayeval::reports::sections {
+namespace {
+
+// One row a key; what is not a plain value is shown as JSON.
+void add_rows(Table& table, const std::string& prefix, const nlohmann::json& object) {
+  for (const auto& [key, value] : object.items()) {
+    const std::string name = prefix.empty() ? key : fmt::format("{}.{}", prefix, key);
+    if (value.is_object()) {
+      add_rows(table, name, value);
+    } else if (value.is_string()) {
+      table.add_row({name, code(value.get<std::string>())});
+    } else {
+      table.add_row({name, code(value.dump())});
+    }
+  }
+}
+
+Blocks object_table(const std::string& title, const nlohmann::json& object) {
+  Table table({title, ""}, {1});
+  add_rows(table, "", object);
+  return table.empty() ? Blocks{} : Blocks{table};
+}
+
+Blocks source_table(const Results& results) {
+  Table table({"workload", "source", "path", "documents", "bytes", "sha256 of the text"}, {1, 2, 5});
+  for (const Workload& workload : results.workloads) {
+    if (!workload.data.contains("sources") || !workload.data["sources"].is_array()) continue;
+    for (const nlohmann::json& source : workload.data["sources"]) {
+      const auto text_of = [&](const char* key) -> Text {
+        if (!source.contains(key)) return "–";
+        return source[key].is_number_integer() ? Text(count_text(source[key].get<std::int64_t>()))
+                                               : code(source.value(key, ""));
+      };
+      table.add_row({workload.name, source.value("name", "?"), text_of("path"), text_of("documents"), text_of("bytes"),
+                     text_of("sha256")});
+    }
+  }
+  return table.empty() ? Blocks{} : Blocks{table};
+}
+
+}  // namespace
+
+Blocks provenance(const Results& results) {
+  Blocks blocks = {Heading{2, "Provenance"}};
+  append(blocks, object_table("tool", results.tool));
+  append(blocks, object_table("environment", results.environment));
+  append(blocks, object_table("checkpoint", results.checkpoint));
+  append(blocks, object_table("numerics", results.numerics));
+  append(blocks, source_table(results));
+  append(blocks, {Paragraph{"The config as run:"}, Verbatim{results.config.dump(2) + "\n", "json"}});
+  return blocks;
+}
+
+}  // namespace replayeval::reports::sections
