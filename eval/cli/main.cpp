@@ -13,6 +13,7 @@
 
 #include "build_info.h"
 #include "eval/cli/bench.h"
+#include "eval/cli/gate.h"
 #include "eval/cli/generate.h"
 #include "eval/cli/inspect.h"
 #include "eval/cli/logits.h"
@@ -80,6 +81,8 @@ int run_program(CLI::App& app, int argc, char** argv) {
   } catch (const replayeval::BrokenChecks& broken) {
     fmt::print(stderr, "replayeval: {}\n", broken.what());
     return exit_broken;
+  } catch (const replayeval::GateClosed& closed) {
+    return closed.exit_code;
   } catch (const std::exception& error) {
     fmt::print(stderr, "replayeval: {}\n", message_of(error));
     return exit_usage_or_io;
@@ -96,6 +99,7 @@ int main(int argc, char** argv) {
   app.failure_message(usage_message);
   replayeval::add_run_command(app);
   replayeval::add_report_command(app);
+  replayeval::add_gate_command(app);
   replayeval::add_bench_command(app);
   replayeval::add_inspect_command(app);
   replayeval::add_logits_command(app);

@@ -377,18 +377,6 @@ void parse_numerics(const YamlMap& root, RunConfig& config) {
     if (map.has(key)) config.numerics_places[key] = map.place(key);
 }
 
-YAML::Node parse_yaml(const std::string& text, const std::filesystem::path& file) {
-  try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() > 1)
-      throw ConfigError(place_of(file, documents[1].Mark()) + ": a second YAML document; expected one run in a file");
-    if (!documents.empty() && !documents[0].IsNull()) return documents[0];
-  } catch (const YAML::Exception& error) {
-    throw ConfigError(place_of(file, error.mark) + ": expected YAML: " + error.msg);
-  }
-  throw ConfigError(file.string() + ": empty; expected a run with name, checkpoint, arms and workloads");
-}
-
 }  // namespace
 
 std::size_t RunConfig::baseline_index() const {
@@ -406,7 +394,7 @@ bool RunConfig::needs_tokenizer() const {
 }
 
 RunConfig parse_run_config(const std::string& text, const std::filesystem::path& file) {
-  const YamlMap root(parse_yaml(text, file), file, "a run",
+  const YamlMap root(parse_yaml(text, file, "a run with name, checkpoint, arms and workloads"), file, "a run",
                      {"name", "seed", "checkpoint", "weights", "device", "devices", "compute_dtype", "numerics",
                       "baseline", "confidence", "bootstrap_samples", "arm_defaults", "arms", "workloads"});
   RunConfig config;

@@ -6,6 +6,7 @@
 
 #include "datasets/one_line.h"
 #include "eval/comparator/run_config.h"
+#include "eval/comparator/yaml_map.h"
 
 namespace replayeval {
 namespace {
@@ -49,20 +50,10 @@ fs::path root_of(const std::string& path, const fs::path& config_file, const std
   throw ConfigError(fmt::format("{}: key '{}': expected an existing {}; {}", place, key, name_of(kind), looked));
 }
 
-std::string read_file(const fs::path& file) {
-  std::error_code error;
-  if (fs::is_directory(file, error)) throw ConfigError(file.string() + ": is a folder; expected a YAML file");
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (stream) text << stream.rdbuf();
-  if (!stream) throw ConfigError(file.string() + ": cannot be read; expected a YAML file");
-  return text.str();
-}
-
 }  // namespace
 
 RunConfig load_run_config(const fs::path& file) {
-  RunConfig config = parse_run_config(read_file(file), file);
+  RunConfig config = parse_run_config(read_yaml_file(file), file);
   const fs::path root = root_of(config.checkpoint, file, config.checkpoint_place, "checkpoint",
                                 config.random_weights ? Wanted::files : Wanted::folder);
   config.checkpoint_folder = (root / config.checkpoint).lexically_normal();

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fstream>
 #include <set>
+#include <sstream>
 
 #include "datasets/one_line.h"
 #include "datasets/plain_name.h"
@@ -89,6 +91,29 @@ nlohmann::json json_of(const YAML::Node& node, const std::filesystem::path& file
 std::string place_of(const std::filesystem::path& file, const YAML::Mark& mark) {
   if (mark.is_null()) return file.string();
   return file.string() + ":" + std::to_string(mark.line + 1) + ":" + std::to_string(mark.column + 1);
+}
+
+YAML::Node parse_yaml(const std::string& text, const std::filesystem::path& file, const std::string& expected) {
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1)
+      throw ConfigError(place_of(file, documents[1].Mark()) + ": a second YAML document; expected one in a file");
+    if (!documents.empty() && !documents[0].IsNull()) return documents[0];
+  } catch (const YAML::Exception& error) {
+    throw ConfigError(place_of(file, error.mark) + ": expected YAML: " + error.msg);
+  }
+  throw ConfigError(file.string() + ": empty; expected " + expected);
+}
+
+std::string read_yaml_file(const std::filesystem::path& file) {
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error))
+    throw ConfigError(file.string() + ": is a folder; expected a YAML file");
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  if (stream) text << stream.rdbuf();
+  if (!stream) throw ConfigError(file.string() + ": cannot be read; expected a YAML file");
+  return text.str();
 }
 
 std::string join_words(const Words& words) {

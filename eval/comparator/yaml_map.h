@@ -61,6 +61,10 @@ class YamlMap {
 // alias loop's depth (100) and on mapping keys that are no scalars or come twice.
 nlohmann::json json_of(const YAML::Node& node, const std::filesystem::path& file);
 
+// The one document of a file's text. Throws ConfigError on other than one; `expected` says what an empty one lacks.
+YAML::Node parse_yaml(const std::string& text, const std::filesystem::path& file, const std::string& expected);
+std::string read_yaml_file(const std::filesystem::path& file);  // throws ConfigError
+
 // "FILE:LINE:COL", counted from 1.
 std::string place_of(const std::filesystem::path& file, const YAML::Mark& mark);
 std::string join_words(const Words& words);  // "a, b, c"

@@ -1,0 +1,192 @@
+#include "reports/gate/gate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <cmath>
+#include <set>
+
+#include "reports/consistency.h"
+#include "reports/missing_workloads.h"
+#include "reports/numbers.h"
+#include "reports/results_io.h"
+
+namespace replayeval::reports::gate {
+namespace {
+
+Effect effect_of(Word word, OnInconclusive inconclusive) {
+  if (word == Word::pass) return Effect::pass;
+  if (word != Word::inconclusive) return Effect::fail;
+  return inconclusive == OnInconclusive::fail   ? Effect::fail
+         : inconclusive == OnInconclusive::warn ? Effect::warn
+                                                : Effect::pass;
+}
+
+// An interval of less confidence than the rule asks for cannot speak for it. One of more is only more careful.
+std::string too_little_confidence(const Rule& rule, const Measurement& measured) {
+  constexpr double rounding = 1e-9;
+  if (!measured.interval || !measured.confidence || *measured.confidence >= rule.confidence - rounding) return "";
+  return fmt::format("the interval is of {:g} % confidence, the rule asks for {:g} %; run with `confidence: {:g}`",
+                     100.0 * *measured.confidence, 100.0 * rule.confidence, rule.confidence);
+}
+
+Judgement judge_one(const Rule& rule, Measurement measured) {
+  Judgement judgement;
+  judgement.rule = rule;
+  const bool by_value = rule.compare == Compare::value;
+  if (measured.fault.empty() && !std::isfinite(measured.value)) measured.fault = "the value is not a finite number";
+  if (measured.fault.empty() && !by_value) measured.fault = too_little_confidence(rule, measured);
+  if (!measured.fault.empty()) {
+    judgement.word = Word::unusable;
+  } else if (by_value) {
+    judgement.word = word_for({measured.value, measured.value}, rule.margin);
+  } else if (measured.interval) {
+    judgement.word = word_for(*measured.interval, rule.margin);
+  } else {
+    judgement.word = Word::inconclusive;
+    measured.doubt = "no interval was computed; `compare: value` holds the value itself against the margin";
+  }
+  if (judgement.word != Word::unusable && !measured.doubt.empty()) judgement.word = Word::inconclusive;
+  judgement.effect = effect_of(judgement.word, rule.inconclusive);
+  if (!by_value && judgement.word != Word::unusable) judgement.needed = needed_to_decide(measured, rule.margin);
+  judgement.measured = std::move(measured);
+  return judgement;
+}
+
+double z(double probability) { return boost::math::quantile(boost::math::normal(), probability); }
+
+// Workloads that were not run and that no rule speaks of.
+std::vector<std::string> warnings_of(const Results& results, const std::vector<Judgement>& judgements) {
+  std::set<std::string> judged;
+  for (const Judgement& judgement : judgements) judged.insert(judgement.measured.workload);
+  std::vector<std::string> warnings;
+  for (const std::string& missing : missing_workloads(results))
+    if (!judged.contains(missing))
+      warnings.push_back(
+          fmt::format("workload '{}' of the config is not in the results, and no rule asks for it", missing));
+  return warnings;
+}
+
+}  // namespace
+
+Word word_for(const Interval& interval, const Margin& margin) {
+  const double low = margin.at_least.value_or(-HUGE_VAL), high = margin.at_most.value_or(HUGE_VAL);
+  if (interval.low > high || interval.high < low) return Word::regression;
+  return interval.low >= low && interval.high <= high ? Word::pass : Word::inconclusive;
+}
+
+// With the true value `distance` from a bound and standard error s sqrt(n / n'), the interval clears the bound with
+// probability `power` when distance >= (z_interval + z_power) s sqrt(n / n'), as eval/metrics/power.h has it for a
+// difference from zero. Between two bounds both sides must clear, each with half of what may fail.
+std::optional<std::int64_t> needed_to_decide(const Measurement& measured, const Margin& margin, double power) {
+  if (!measured.interval || !measured.confidence || !measured.n || !measured.fault.empty()) return std::nullopt;
+  const double reach = z(0.5 + *measured.confidence / 2.0);
+  const bool between =
+      margin.at_least && margin.at_most && measured.value > *margin.at_least && measured.value < *margin.at_most;
+  const double stretch = (reach + z(between ? (1.0 + power) / 2.0 : power)) / reach;
+  double most = 0.0;
+  for (const auto& bound : {margin.at_least, margin.at_most}) {
+    if (!bound) continue;
+    const double distance = std::abs(measured.value - *bound);
+    const double half =
+        measured.value < *bound ? measured.interval->high - measured.value : measured.value - measured.interval->low;
+    // Outside, clearing the bound that was crossed is enough.
+    const bool crossed = (margin.at_most && bound == margin.at_most && measured.value > *bound) ||
+                         (margin.at_least && bound == margin.at_least && measured.value < *bound);
+    if (distance == 0.0) return std::nullopt;
+    const double needed = static_cast<double>(*measured.n) * std::pow(stretch * half / distance, 2);
+    if (crossed) {
+      most = needed;
+      break;
+    }
+    most = std::max(most, needed);
+  }
+  constexpr double largest = 9.0e15;
+  if (!(most < largest)) return std::nullopt;
+  return std::max<std::int64_t>(2, static_cast<std::int64_t>(std::ceil(most)));
+}
+
+Outcome judge(const Policy& policy, const NamedRun& run, const std::optional<NamedRun>& release) {
+  if (policy.rules.empty()) throw ResultsError("policy '" + policy.name + "' has no rules; expected at least one");
+  if (run.results.workloads.empty())
+    throw ResultsError(run.name + ": /workloads is empty: nothing was run, so there is nothing to judge");
+  check_consistency(run.results, run.name);
+  if (release) check_consistency(release->results, release->name);
+  Outcome outcome;
+  outcome.policy = policy.name;
+  for (const Rule& rule : policy.rules)
+    for (Measurement& measured : measure(rule, run, release))
+      outcome.judgements.push_back(judge_one(rule, std::move(measured)));
+  outcome.warnings = warnings_of(run.results, outcome.judgements);
+  return outcome;
+}
+
+int Outcome::exit_code() const {
+  constexpr int pass = 0, regression = 1, inconclusive = 2, unusable = 3;
+  if (judgements.empty()) return unusable;
+  const auto any = [&](Word word) {
+    return std::any_of(judgements.begin(), judgements.end(), [&](const Judgement& judgement) {
+      return judgement.word == word && judgement.effect == Effect::fail;
+    });
+  };
+  if (any(Word::regression)) return regression;
+  if (any(Word::unusable)) return unusable;
+  return any(Word::inconclusive) ? inconclusive : pass;
+}
+
+const char* name_of(Word word) {
+  switch (word) {
+    case Word::pass:
+      return "pass";
+    case Word::regression:
+      return "regression";
+    case Word::inconclusive:
+      return "inconclusive";
+    default:
+      return "unusable";
+  }
+}
+
+const char* name_of(Effect effect) {
+  return effect == Effect::pass ? "pass" : effect == Effect::warn ? "warn" : "fail";
+}
+
+std::string subject(const Measurement& measured) {
+  std::string text = measured.metric;
+  if (!measured.arm.empty()) text += fmt::format(" of arm '{}'", measured.arm);
+  return text + (measured.workload.empty() ? "" : fmt::format(" on '{}'", measured.workload));
+}
+
+std::string found_text(const Judgement& judgement) {
+  const char* since = judgement.rule.against == Against::release ? "change since the release " : "";
+  const Measurement& measured = judgement.measured;
+  const bool by_value = judgement.rule.compare == Compare::value;
+  std::string text = since + spread_text(measured.value, by_value ? std::nullopt : measured.interval, judgement.rule);
+  if (!by_value && measured.interval && measured.confidence)
+    text += fmt::format(" ({:g} %)", 100.0 * *measured.confidence);
+  return text;
+}
+
+std::string sentence(const Judgement& judgement) {
+  const Measurement& measured = judgement.measured;
+  if (judgement.word == Word::unusable) return fmt::format("{}: {}", subject(measured), measured.fault);
+  std::string text =
+      fmt::format("{}: {}, expected {}", subject(measured), found_text(judgement), margin_text(judgement.rule));
+  if (!measured.doubt.empty()) text += "; " + measured.doubt;
+  return text;
+}
+
+std::string need_text(const Judgement& judgement) {
+  const Measurement& measured = judgement.measured;
+  if (judgement.word != Word::inconclusive || !measured.interval || !measured.doubt.empty()) return "";
+  if (!judgement.needed)
+    return measured.n ? "the value sits so close to the bound that no number of " + measured.unit + " is sure to decide"
+                      : "";
+  const std::int64_t more = *judgement.needed - *measured.n;
+  if (more <= 0) return "";
+  return fmt::format("{} more {} ({} in all) would decide four times in five if the true value is {}", count_text(more),
+                     measured.unit, count_text(*judgement.needed), number_text(measured.value, judgement.rule));
+}
+
+}  // namespace replayeval::reports::gate

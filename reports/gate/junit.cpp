@@ -1,0 +1,95 @@
+#include "reports/gate/junit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace replayeval::reports::gate {
+namespace {
+
+std::string suite(const std::string& name, std::size_t tests, std::size_t failures, std::size_t errors,
+                  const std::string& cases) {
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<testsuites name=\"replayeval gate\" tests=\"{1}\" failures=\"{2}\" errors=\"{3}\">\n"
+      "  <testsuite name=\"{0}\" tests=\"{1}\" failures=\"{2}\" errors=\"{3}\">\n{4}  </testsuite>\n</testsuites>\n",
+      xml_escaped(name), tests, failures, errors, cases);
+}
+
+bool is_failure(const Judgement& judgement) {
+  return judgement.effect == Effect::fail && judgement.word != Word::unusable;
+}
+
+std::string test_case(const Judgement& judgement) {
+  const Measurement& measured = judgement.measured;
+  std::string name = judgement.rule.name;
+  for (const std::string& part : {measured.workload, measured.arm, measured.metric})
+    if (!part.empty()) name += " / " + part;
+  std::string text = sentence(judgement);
+  if (const std::string need = need_text(judgement); !need.empty()) text += "; " + need;
+  const std::string escaped = xml_escaped(text);
+  std::string body;
+  if (judgement.word == Word::unusable)
+    body = fmt::format("<error type=\"unusable\" message=\"{}\"/>", escaped);
+  else if (is_failure(judgement))
+    body = fmt::format("<failure type=\"{}\" message=\"{}\"/>", name_of(judgement.word), escaped);
+  else
+    body = fmt::format("<system-out>{}: {}</system-out>", name_of(judgement.word), escaped);
+  return fmt::format("    <testcase classname=\"replayeval.gate\" name=\"{}\">{}</testcase>\n", xml_escaped(name),
+                     body);
+}
+
+}  // namespace
+
+std::string junit_xml(const Outcome& outcome) {
+  std::string cases;
+  std::size_t failures = 0, errors = 0;
+  for (const Judgement& judgement : outcome.judgements) {
+    cases += test_case(judgement);
+    failures += is_failure(judgement) ? 1 : 0;
+    errors += judgement.word == Word::unusable ? 1 : 0;
+  }
+  return suite(outcome.policy, outcome.judgements.size(), failures, errors, cases);
+}
+
+std::string junit_xml_of_fault(const std::string& message) {
+  return suite(
+      "replayeval gate", 1, 0, 1,
+      fmt::format("    <testcase classname=\"replayeval.gate\" name=\"the gate runs\"><error type=\"unusable\" "
+                  "message=\"{}\"/></testcase>\n",
+                  xml_escaped(message)));
+}
+
+std::string xml_escaped(const std::string& text) {
+  std::string escaped;
+  for (const char letter : text) {
+    switch (letter) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      case '\n':
+        escaped += "&#10;";
+        break;
+      case '\r':
+        escaped += "&#13;";
+        break;
+      case '\t':
+        escaped += "&#9;";
+        break;
+      default:
+        escaped += static_cast<unsigned char>(letter) < 0x20 ? '?' : letter;
+    }
+  }
+  return escaped;
+}
+
+}  // namespace replayeval::reports::gate

@@ -1,0 +1,35 @@
+// The numbers of results that a rule speaks of.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reports/gate/policy.h"
+#include "reports/results.h"
+
+namespace replayeval::reports::gate {
+
+struct Measurement {
+  std::string workload;  // "" for several tasks pooled
+  std::string arm, metric;
+  double value = 0.0;
+  std::optional<Interval> interval;
+  std::optional<double> confidence;
+  std::optional<std::int64_t> n;
+  std::string unit;    // what n counts: tokens, documents, sequences, answers
+  std::string method;  // of the interval, for people
+  std::string fault;   // why there is no number; everything but workload, arm and metric is then meaningless
+  std::string doubt;   // why the number decides nothing: the two runs' machines differ
+};
+
+struct NamedRun {
+  std::string name;  // for messages: the path that the user gave
+  const Results& results;
+};
+
+// At least one: where nothing is found, one whose `fault` says so.
+std::vector<Measurement> measure(const Rule& rule, const NamedRun& run, const std::optional<NamedRun>& release);
+
+}  // namespace replayeval::reports::gate

@@ -1,0 +1,95 @@
+#include "reports/gate/policy.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "reports/numbers.h"
+
+namespace replayeval::reports::gate {
+namespace {
+
+enum class Unit : std::uint8_t { none, percent, points, times, count };
+
+Unit unit_of(const Rule& rule) {
+  const std::string group = rule.group(), name = rule.pattern();
+  if (rule.against == Against::release && (group == "speed" || group == "bytes" || group == "state_error"))
+    return Unit::percent;  // a relative change
+  if (rule.metric == "speed.over_baseline") return Unit::times;
+  if (group == "storage" || group == "churn" || group == "bytes") return Unit::count;
+  if (name.find("_relative") != std::string::npos) return Unit::percent;
+  if (group == "delta" && (name.starts_with("acc") || name.starts_with("exact_match") ||
+                           name.starts_with("truncated") || name.starts_with("looped")))
+    return Unit::points;
+  return Unit::none;
+}
+
+}  // namespace
+
+std::vector<std::string> groups() {
+  return {"delta", "divergence", "arm", "speed", "bytes", "state_error", "storage", "churn"};
+}
+
+std::vector<std::string> names_of_group(const std::string& group) {
+  if (group == "speed") return {"tokens_per_second", "over_baseline"};
+  if (group == "bytes") return {"state", "ring"};
+  if (group == "state_error") return {"local", "propagated", "gold"};
+  if (group == "storage") return {"saturated", "non_finite"};
+  if (group == "churn") return {"broken"};
+  return {};
+}
+
+bool is_counted(const std::string& group) {
+  return group == "bytes" || group == "state_error" || group == "storage" || group == "churn";
+}
+
+const char* name_of(OnInconclusive value) {
+  switch (value) {
+    case OnInconclusive::pass:
+      return "pass";
+    case OnInconclusive::warn:
+      return "warn";
+    default:
+      return "fail";
+  }
+}
+
+const char* name_of(Pool pool) { return pool == Pool::each ? "each" : pool == Pool::questions ? "questions" : "tasks"; }
+
+std::string number_text(double value, const Rule& rule) {
+  switch (unit_of(rule)) {
+    case Unit::percent:
+      return fmt::format("{:+.6g} %", 100.0 * value);
+    case Unit::points:
+      return fmt::format("{:+.6g} points", 100.0 * value);
+    case Unit::times:
+      return fmt::format("{:.4g}×", value);
+    case Unit::count:
+      return count_text(std::llround(value));
+    default:
+      return fmt::format("{:.6g}", value);
+  }
+}
+
+std::string spread_text(double value, const std::optional<Interval>& interval, const Rule& rule) {
+  const Unit unit = unit_of(rule);
+  if (unit == Unit::count) return number_text(value, rule);
+  const bool hundredfold = unit == Unit::percent || unit == Unit::points;
+  const auto low = interval ? std::optional(interval->low) : std::nullopt;
+  const auto high = interval ? std::optional(interval->high) : std::nullopt;
+  std::string text = reports::spread_text(spread(value, low, high, hundredfold ? 100.0 : 1.0));
+  if (!hundredfold) std::erase(text, '+');  // the sign of differences
+  return text + (unit == Unit::percent ? " %" : unit == Unit::points ? " points" : unit == Unit::times ? "×" : "");
+}
+
+std::string margin_text(const Rule& rule) {
+  const auto number = [&](double value) { return number_text(value, rule); };
+  const Margin& margin = rule.margin;
+  if (margin.at_least && margin.at_most && *margin.at_least == *margin.at_most)
+    return "exactly " + number(*margin.at_most);
+  if (margin.at_least && margin.at_most)
+    return fmt::format("from {} to {}", number(*margin.at_least), number(*margin.at_most));
+  return margin.at_most ? "at most " + number(*margin.at_most) : "at least " + number(*margin.at_least);
+}
+
+}  // namespace replayeval::reports::gate
