@@ -368,8 +368,13 @@ void check_version(const json& results, const std::string& place) {
     throw ResultsError(fmt::format("{}: /schema_version: is missing; expected {}", place, schema_version));
   }
   if (results["schema_version"] != schema_version) {
-    throw ResultsError(fmt::format("{}: /schema_version: found {}, this program reads {}", place,
-                                   results["schema_version"].dump(), schema_version));
+    const json tool = results.value("tool", json::object());
+    const std::string writer = tool.is_object() && tool.contains("version") && tool["version"].is_string()
+                                   ? fmt::format(" ({}, which wrote them)", tool["version"].get<std::string>())
+                                   : std::string();
+    throw ResultsError(
+        fmt::format("{}: /schema_version: found {}, this program reads {}; run again, or read them with that version{}",
+                    place, results["schema_version"].dump(), schema_version, writer));
   }
 }
 
