@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "reports/markdown_table.h"
+#include "reports/document.h"
+#include "reports/markdown_blocks.h"
 #include "reports/numbers.h"
 #include "reports/text_table.h"
 
@@ -141,23 +142,23 @@ std::string explanation(const Outcome& outcome) {
 }
 
 std::string gate_markdown(const Outcome& outcome) {
-  std::string text = fmt::format("### Gate {}: {}\n\n", code(outcome.policy), escaped(headline(outcome)));
-  MarkdownTable table({"verdict", "rule", "workload", "arm", "found", "expected", "to decide"}, {0, 1, 2, 3, 4, 5, 6});
+  Table table({"verdict", "rule", "workload", "arm", "found", "expected", "to decide"}, {1, 2, 3, 4, 5, 6});
   for (const Judgement& judgement : sorted(outcome)) {
     const Measurement& measured = judgement.measured;
-    const bool number = judgement.word != Word::unusable;
-    const std::string word = fmt::format(
-        "{}{}", name_of(judgement.word),
-        judgement.word == Word::inconclusive ? fmt::format(" ({})", name_of(judgement.effect)) : std::string());
-    table.add_row({judgement.effect == Effect::fail ? fmt::format("**{}**", word) : word, escaped(judgement.rule.name),
-                   escaped(measured.workload.empty() ? "–" : measured.workload),
-                   escaped(measured.arm.empty() ? "–" : measured.arm),
-                   escaped(number ? found_text(judgement) : measured.fault), escaped(margin_text(judgement.rule)),
-                   escaped(need_text(judgement))});
+    const Text word =
+        name_of(judgement.word) +
+        (judgement.word == Word::inconclusive ? fmt::format(" ({})", name_of(judgement.effect)) : std::string());
+    table.add_row({judgement.effect == Effect::fail ? strong(word.plain()) : word, judgement.rule.name,
+                   measured.workload.empty() ? Text("–") : code(measured.workload),
+                   measured.arm.empty() ? Text("–") : code(measured.arm),
+                   judgement.word == Word::unusable ? measured.fault : found_text(judgement),
+                   margin_text(judgement.rule), need_text(judgement)});
   }
-  text += table.text();
-  for (const std::string& warning : outcome.warnings) text += "\nWarning: " + escaped(warning) + "\n";
-  return text;
+  Bullets warnings;
+  for (const std::string& warning : outcome.warnings) warnings.items.push_back({"warning: " + warning});
+  const std::string text =
+      markdown::blocks({Heading{3, fmt::format("Gate {}: {}", outcome.policy, headline(outcome))}, table});
+  return warnings.items.empty() ? text : text + "\n" + markdown::blocks({warnings});
 }
 
 }  // namespace replayeval::reports::gate

@@ -399,7 +399,7 @@ TEST(GateForms, AnnotationsAreEscaped) {
 TEST(GateForms, MarkdownHasARowAJudgementWorstFirst) {
   const std::string text = gate_markdown(one_of_each());
   EXPECT_THAT(text,
-              HasSubstr("### Gate `a\\|policy`: regression: 1 of 5 pass, 1 regression, 2 inconclusive, 1 unusable"));
+              HasSubstr("### Gate a\\|policy: regression: 1 of 5 pass, 1 regression, 2 inconclusive, 1 unusable"));
   EXPECT_LT(text.find("**regression**"), text.find("**unusable**"));
   EXPECT_LT(text.find("**inconclusive (fail)**"), text.find("| inconclusive (warn)"));
   EXPECT_LT(text.find("| inconclusive (warn)"), text.find("| pass |"));

@@ -142,7 +142,7 @@ class GateTest(unittest.TestCase):
         summary.write_text("before\n")
         policy = self.policy(rule())
         self.gate(policy, "--summary", summary)
-        self.assertRegex(summary.read_text(), r"^before\n### Gate `policy`: pass: 1 of 1 pass \(exit code 0\)\n")
+        self.assertRegex(summary.read_text(), r"^before\n### Gate policy: pass: 1 of 1 pass \(exit code 0\)\n")
         self.gate(policy, "--github", GITHUB_STEP_SUMMARY=str(summary))
         self.assertEqual(summary.read_text().count("### Gate"), 2)
         self.gate(policy, GITHUB_STEP_SUMMARY=str(summary))
