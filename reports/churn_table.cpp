@@ -99,7 +99,7 @@ Blocks churn(const Results& /*results*/, const Workload& workload) {
                    identical_text(row.check), significant(row.check.max_deviation, 3),
                    row.check.measured ? significant(*row.check.measured, 3) : "",
                    row.check.bound ? significant(*row.check.bound, 3) : "", row.check.bound_from,
-                   row.holds ? Text("holds") : strong("broken")});
+                   row.holds ? Text("holds").with(Tint::good) : strong("broken").with(Tint::bad)});
   const bool passed = broken_checks(workload) == 0;
   return {Heading{3, "Churn"},
           Paragraph{(passed ? Text("Pass") : strong("Failed")) + (": " + churn_verdict(workload) + ".")},

@@ -42,6 +42,12 @@ std::string Text::plain() const {
   return text;
 }
 
+Text Text::with(Tint tint) const {
+  Text text = *this;
+  text.tint_ = tint;
+  return text;
+}
+
 Text operator+(Text left, const Text& right) { return left += right; }
 
 Text code(std::string text) { return {std::move(text), Mark::code}; }

@@ -31,8 +31,12 @@ class Text {
   bool empty() const { return spans_.empty(); }
   std::string plain() const;  // without marks
 
+  Text with(Tint tint) const;  // of all of it, where the format has colours
+  Tint tint() const { return tint_; }
+
  private:
   std::vector<Span> spans_;  // none of them empty
+  Tint tint_ = Tint::none;
 };
 
 Text operator+(Text left, const Text& right);
@@ -51,11 +55,7 @@ struct Paragraph {
 };
 
 struct Bullets {
-  struct Item {
-    Text text;
-    Tint tint = Tint::none;  // where the format has colours
-  };
-  std::vector<Item> items;
+  std::vector<Text> items;
 };
 
 class Table {

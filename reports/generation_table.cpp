@@ -168,6 +168,13 @@ Table steps_table(const Results& results, const Workload& workload) {
 
 }  // namespace
 
+std::vector<std::pair<std::string, std::string>> share_signs() {
+  std::vector<std::pair<std::string, std::string>> shares;
+  for (const Sign& sign : signs)
+    if (sign.bad_if_larger && *sign.unit != '\0') shares.emplace_back(sign.metric, sign.title);
+  return shares;
+}
+
 TextTable generation_table(const Results& results, const Workload& workload) {
   TextTable table({{"arm", Align::left, 0},
                    {"length", Align::right, 6},

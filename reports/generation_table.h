@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "reports/results.h"
 #include "reports/text_table.h"
@@ -11,6 +13,9 @@ namespace replayeval::reports {
 
 // A row an arm: its signs of degeneration, and how far its sequences are the baseline's.
 TextTable generation_table(const Results& results, const Workload& workload);
+
+// The signs of degeneration that are shares and bad where they grow: metric and title.
+std::vector<std::pair<std::string, std::string>> share_signs();
 
 // Whether texts were generated: in a generation workload, and in a task of that type.
 bool has_generated(const Workload& workload);

@@ -63,7 +63,7 @@ struct Writer {
   std::string operator()(const Paragraph& paragraph) const { return text_of(paragraph.text) + "\n"; }
   std::string operator()(const Bullets& bullets) const {
     std::string text;
-    for (const Bullets::Item& item : bullets.items) text += "- " + text_of(item.text) + "\n";
+    for (const Text& item : bullets.items) text += "- " + text_of(item) + "\n";
     return text;
   }
   std::string operator()(const Table& table) const {

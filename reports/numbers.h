@@ -23,5 +23,7 @@ std::string spread_text(const Spread& spread);  // "+0.1234 [+0.1200, +0.1270]",
 std::string count_text(std::int64_t count);  // 12,345,678
 std::string seconds_text(double seconds);    // 0.21 ms, 3.4 s, 2 min 05 s
 std::string bytes_text(double bytes);        // 1.5 KiB, 12.0 MiB
+// "80GiB", "1.5 TiB", "500 MB", "4096". Throws std::invalid_argument, naming the text, on anything else and on zero.
+double bytes_of_text(const std::string& text);
 
 }  // namespace replayeval::reports

@@ -3,81 +3,40 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <map>
-#include <optional>
-#include <set>
 #include <string>
 
-#include "reports/numbers.h"
+#include "reports/recall_grid.h"
 
 namespace replayeval::reports {
 namespace {
 
 constexpr int most_columns = 3, panel_pixels = 300, cell_pixels = 26, margin_pixels = 110;
 
-struct Grid {
-  std::string task;
-  std::vector<const RecallCell*> cells;
-  std::vector<std::int64_t> lengths;          // ascending: the columns
-  std::vector<std::optional<double>> depths;  // ascending, nullopt (anywhere) first: the rows
-};
-
-Grid grid_of(const Workload& workload, const std::string& task) {
-  Grid grid{.task = task, .cells = {}, .lengths = {}, .depths = {}};
-  std::set<std::int64_t> lengths;
-  std::set<std::optional<double>> depths;
-  for (const RecallCell& cell : workload.recall) {
-    if (cell.task != task) continue;
-    grid.cells.push_back(&cell);
-    lengths.insert(cell.length);
-    depths.insert(cell.depth);
-  }
-  grid.lengths.assign(lengths.begin(), lengths.end());
-  grid.depths.assign(depths.begin(), depths.end());
-  return grid;
-}
-
-template <typename Value>
-std::ptrdiff_t place_of(const std::vector<Value>& values, const Value& value) {
-  return std::find(values.begin(), values.end(), value) - values.begin();
-}
-
 // column, row, value (percent or points), whether the baseline has a signal there, label
-std::string block_of(const Grid& grid, const std::string& arm, bool is_baseline) {
+std::string block_of(const RecallGrid& grid, const std::string& arm, bool is_baseline) {
   std::string block;
   for (const RecallCell* cell : grid.cells) {
     const auto delta = cell->delta.find(arm);
     const auto accuracy = cell->accuracy.find(arm);
     if (is_baseline ? accuracy == cell->accuracy.end() : delta == cell->delta.end()) continue;
     const double value = 100.0 * (is_baseline ? accuracy->second.value : delta->second.value);
-    block +=
-        fmt::format("{} {} {} {} {}\n", place_of(grid.lengths, cell->length), place_of(grid.depths, cell->depth), value,
-                    cell->signal ? 1 : 0, is_baseline ? fmt::format("{:.1f}", value) : fmt::format("{:+.1f}", value));
+    block += fmt::format("{} {} {} {} {}\n", grid.column_of(*cell), grid.row_of(*cell), value, cell->signal ? 1 : 0,
+                         is_baseline ? fmt::format("{:.1f}", value) : fmt::format("{:+.1f}", value));
   }
   return block;
 }
 
-// The largest delta of a cell with a signal, in points, that the colours of all panels share; at least one point.
-double reach_of(const Grid& grid) {
-  double reach = 1.0;
-  for (const RecallCell* cell : grid.cells)
-    for (const auto& [arm, delta] : cell->delta)
-      if (cell->signal) reach = std::max(reach, 100.0 * std::abs(delta.value));
-  return reach;
-}
-
-std::string axes_of(const Grid& grid) {
-  std::string columns, rows;
-  for (std::size_t i = 0; i < grid.lengths.size(); ++i)
-    columns += fmt::format("{}'{}' {}", i == 0 ? "" : ", ", count_text(grid.lengths[i]), i);
-  for (std::size_t i = 0; i < grid.depths.size(); ++i)
-    rows += fmt::format("{}'{}' {}", i == 0 ? "" : ", ",
-                        grid.depths[i] ? fmt::format("{:g}", *grid.depths[i]) : std::string("anywhere"), i);
+std::string axes_of(const RecallGrid& grid) {
+  const auto tics_of = [](const std::vector<std::string>& names) {
+    std::string tics;
+    for (std::size_t i = 0; i < names.size(); ++i) tics += fmt::format("{}'{}' {}", i == 0 ? "" : ", ", names[i], i);
+    return tics;
+  };
   return fmt::format(
       "unset key\nset tics nomirror out\nset xtics rotate by -30 ({})\nset ytics ({})\nset xlabel 'tokens'\nset ylabel "
       "'depth'\nset xrange [-0.5:{}]\nset yrange [-0.5:{}]\n",
-      columns, rows, static_cast<double>(grid.lengths.size()) - 0.5, static_cast<double>(grid.depths.size()) - 0.5);
+      tics_of(grid.length_names()), tics_of(grid.depth_names()), static_cast<double>(grid.lengths.size()) - 0.5,
+      static_cast<double>(grid.depths.size()) - 0.5);
 }
 
 std::string panel_of(const std::string& file, std::size_t index, const std::string& arm, bool is_baseline,
@@ -96,7 +55,7 @@ std::string panel_of(const std::string& file, std::size_t index, const std::stri
                        gnuplot_quoted(arm + (is_baseline ? ": accuracy" : ": delta")), data, data, data);
 }
 
-FigureFiles heatmap_of(const Results& results, const Workload& workload, const Grid& grid) {
+FigureFiles heatmap_of(const Results& results, const Workload& workload, const RecallGrid& grid) {
   FigureFiles figure;
   figure.stem = fmt::format("{}-recall-{}", safe_name(workload.name), safe_name(grid.task));
   figure.title = fmt::format("Recall of {} by length and depth; grey: no signal", grid.task);
@@ -111,7 +70,7 @@ FigureFiles heatmap_of(const Results& results, const Workload& workload, const G
     if (block.empty()) continue;
     if (index == 0) figure.data = "# length  depth  accuracy % (the baseline) or delta in points  signal  label\n";
     figure.data += block + "\n\n";
-    panels += panel_of(figure.stem + ".dat", index++, arm, is_baseline, reach_of(grid));
+    panels += panel_of(figure.stem + ".dat", index++, arm, is_baseline, grid.reach());
   }
   const int count = static_cast<int>(index), columns = std::clamp(count, 1, most_columns);
   const int rows = std::max(1, (count + columns - 1) / columns);
@@ -128,9 +87,7 @@ FigureFiles heatmap_of(const Results& results, const Workload& workload, const G
 
 std::vector<FigureFiles> recall_heatmaps(const Results& results, const Workload& workload) {
   std::vector<FigureFiles> figures;
-  std::set<std::string> seen;
-  for (const RecallCell& cell : workload.recall)
-    if (seen.insert(cell.task).second) figures.push_back(heatmap_of(results, workload, grid_of(workload, cell.task)));
+  for (const RecallGrid& grid : recall_grids(workload)) figures.push_back(heatmap_of(results, workload, grid));
   return figures;
 }
 

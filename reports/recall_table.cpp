@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reports/numbers.h"
+#include "reports/recall_grid.h"
 #include "reports/sections.h"
 #include "reports/summary.h"
 
@@ -23,8 +24,6 @@ std::vector<std::string> tasks_of(const Workload& workload) {
     if (std::find(tasks.begin(), tasks.end(), cell.task) == tasks.end()) tasks.push_back(cell.task);
   return tasks;
 }
-
-std::string depth_text(const std::optional<double>& depth) { return depth ? fmt::format("{:g}", *depth) : "anywhere"; }
 
 const Metric* metric_of(const Workload& workload, const std::string& arm, const std::string& name) {
   const auto found = workload.arms.find(arm);
@@ -70,7 +69,7 @@ Table grid(const Workload& workload, const std::string& task, const std::string&
     lengths.insert(cell.length);
     if (std::find(depths.begin(), depths.end(), cell.depth) == depths.end()) depths.push_back(cell.depth);
   }
-  for (const auto& depth : depths) titles.emplace_back("depth " + depth_text(depth));
+  for (const auto& depth : depths) titles.emplace_back("depth " + depth_name(depth));
   Table table(titles);
   for (const std::int64_t length : lengths) {
     std::vector<Text> row = {count_text(length)};
@@ -125,6 +124,28 @@ std::string recall_without_signal(const Workload& workload) {
                           cells);
   }
   return text;
+}
+
+Verdict recall_verdict(const Workload& workload, const std::string& arm) {
+  std::string up, down;
+  std::size_t compared = 0, equal = 0;
+  for (const std::string& task : tasks_of(workload)) {
+    const Delta* delta = delta_of(workload, arm, "accuracy/" + task);
+    if (delta == nullptr || !delta->low || !delta->high) continue;
+    ++compared;
+    if (delta->value == 0.0) ++equal;
+    if (*delta->low <= 0.0 && *delta->high >= 0.0) continue;
+    std::string& list = *delta->low > 0.0 ? up : down;
+    list += fmt::format("{}{} {} points", list.empty() ? "" : ", ", task, points(delta));
+  }
+  if (compared == 0) return {.change = Change::unknown, .text = "no task that the baseline has a signal on"};
+  if (!up.empty() && !down.empty())
+    return {.change = Change::unknown, .text = "tasks disagree: " + down + " against " + up};
+  if (!down.empty()) return {.change = Change::worse, .text = "recalls less: " + down};
+  if (!up.empty()) return {.change = Change::better, .text = "recalls more: " + up};
+  if (equal == compared)
+    return {.change = Change::none, .text = fmt::format("no change of accuracy in any of {} tasks", compared)};
+  return {.change = Change::none, .text = fmt::format("no measurable change of accuracy in {} tasks", compared)};
 }
 
 namespace sections {

@@ -5,6 +5,7 @@
 
 #include "reports/results.h"
 #include "reports/text_table.h"
+#include "reports/verdict.h"
 
 namespace replayeval::reports {
 
@@ -12,5 +13,8 @@ namespace replayeval::reports {
 TextTable recall_table(const Results& results, const Workload& workload);
 // "needle_single: no signal in any of 12 cells", a line for each such task; "" where there is none.
 std::string recall_without_signal(const Workload& workload);
+
+// By the pooled accuracy of each task: a change where the interval of one of them is clear of zero.
+Verdict recall_verdict(const Workload& workload, const std::string& arm);
 
 }  // namespace replayeval::reports

@@ -37,6 +37,10 @@ struct NamedResults {
   Results results;
 };
 
+// Whether these could be merged: one config but for its name, checkpoint, numerics, arms and baseline, no workload in
+// both.
+bool are_parts_of_one_run(const Results& first, const Results& other);
+
 // Parts of one config (run --only), workloads side by side. Throws ResultsError naming the two parts when config,
 // checkpoint, numerics, arms or baseline differ, or when both hold one workload.
 Results merge_results(const std::vector<NamedResults>& parts);

@@ -46,6 +46,17 @@ void check_no_workload_twice(const Pair& pair) {
 
 }  // namespace
 
+bool are_parts_of_one_run(const Results& first, const Results& other) {
+  const Pair pair{first, other, ""};
+  try {
+    check_parts_of_one_run(pair);
+    check_no_workload_twice(pair);
+  } catch (const ResultsError&) {
+    return false;
+  }
+  return true;
+}
+
 Results merge_results(const std::vector<NamedResults>& parts) {
   if (parts.empty()) throw ResultsError("no results to merge; expected one or more");
   for (std::size_t i = 1; i < parts.size(); ++i)

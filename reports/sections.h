@@ -2,12 +2,18 @@
 // for it.
 #pragma once
 
+#include <string>
+#include <vector>
+
+#include "reports/bench_file.h"
 #include "reports/document.h"
 #include "reports/results.h"
 
 namespace replayeval::reports::sections {
 
 Blocks compared(const Results& results, const Workload& workload);  // the arms, the text, the mode
+Table arms(const Results& results);                                 // what each is; the baseline is marked
+Blocks data(const Workload& workload);                              // without a heading: the text, the mode, warnings
 Blocks verdicts(const Results& results, const Workload& workload);
 Blocks summary(const Results& results, const Workload& workload);
 Blocks deltas(const Results& results, const Workload& workload);  // every delta with interval and method
@@ -20,7 +26,10 @@ Blocks state_error(const Results& results, const Workload& workload);  // three 
 Blocks task(const Results& results, const Workload& workload);         // a downstream task's metrics and deltas
 Blocks storage(const Results& results, const Workload& workload);
 Blocks speed(const Results& results, const Workload& workload);  // seconds, tokens/s, bytes, kernel times
-Blocks task_families(const Results& results);                    // begins with a heading of level 2, as does provenance
+Blocks kernel_bench(const KernelBench& bench);
+Blocks model_bench(const ModelBench& bench);
+Blocks memory(const Results& results, const std::vector<double>& memories);  // bytes that states and rings may take
+Blocks task_families(const Results& results);  // begins with a heading of level 2, as does provenance
 Blocks provenance(const Results& results);
 
 using Section = Blocks (*)(const Results&, const Workload&);

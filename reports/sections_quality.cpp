@@ -37,11 +37,24 @@ std::string share_percent(double share) { return share == 1.0 ? "100" : fmt::for
 
 }  // namespace
 
+Table arms(const Results& results) {
+  Table table({"arm", "what it is"}, {1});
+  for (const nlohmann::json& arm : results.arms) {
+    const std::string name = arm.at("name");
+    table.add_row(
+        {code(name), Text(arm_description(arm)) + (name == results.baseline ? prose(" (**baseline**)") : Text())});
+  }
+  return table;
+}
+
 Blocks compared(const Results& results, const Workload& workload) {
-  Table arms({"arm", "what it is"}, {1});
-  for (const ArmSummary& arm : summarise(results, workload))
-    arms.add_row({code(arm.name), Text(arm.description) + (arm.is_baseline ? prose(" (**baseline**)") : Text())});
-  Blocks blocks = {Heading{3, "What was compared"}, arms};
+  Blocks blocks = {Heading{3, "What was compared"}, arms(results)};
+  append(blocks, data(workload));
+  return blocks;
+}
+
+Blocks data(const Workload& workload) {
+  Blocks blocks;
   std::string text;
   for (const std::string& line : {data_line(workload), mode_line(workload)})
     if (!line.empty()) text += (text.empty() ? "" : " ") + line + ".";
@@ -55,7 +68,7 @@ Blocks verdicts(const Results& results, const Workload& workload) {
   Bullets list;
   for (const std::string& arm : compared_arms(results)) {
     const Verdict said = verdict(workload, arm);
-    list.items.push_back({strong(arm) + Text(": " + said.text), tint_of(said.change)});
+    list.items.push_back((strong(arm) + (": " + said.text)).with(tint_of(said.change)));
   }
   return {Heading{3, "Verdict"}, list};
 }

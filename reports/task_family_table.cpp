@@ -79,7 +79,7 @@ Blocks task_families(const Results& results) {
   Bullets powers;
   for (const TaskFamily& family : results.task_families) {
     for (const std::vector<std::string>& row : rows_of(family)) table.add_row({row.begin(), row.end()});
-    powers.items.push_back({power_of(family)});
+    powers.items.emplace_back(power_of(family));
   }
   return {Heading{2, "All tasks together"}, table,
           Paragraph{"p: McNemar's exact test. p (Holm): corrected for having asked that many tasks of the arm. Pooled "

@@ -16,19 +16,6 @@ namespace {
 
 constexpr const char* absent = "–";
 
-struct TaskMetric {
-  std::string name, delta, unit;
-  bool higher_is_better = true;
-};
-
-std::vector<TaskMetric> metrics_of(const Workload& workload) {
-  std::vector<TaskMetric> metrics;
-  if (!workload.data.contains("metrics")) return metrics;
-  for (const nlohmann::json& metric : workload.data["metrics"])
-    metrics.push_back({metric.at("name"), metric.at("delta"), metric.at("unit"), metric.at("higher_is_better")});
-  return metrics;
-}
-
 template <typename T>
 const T* find_in(const std::map<std::string, T>& values, const std::string& name) {
   const auto found = values.find(name);
@@ -66,7 +53,7 @@ std::string equivalence_text(const Workload& workload, const std::string& arm, c
 // The cells of every metric and arm that there is a value of.
 std::vector<std::vector<std::string>> rows_of(const Results& results, const Workload& workload) {
   std::vector<std::vector<std::string>> rows;
-  for (const TaskMetric& metric : metrics_of(workload)) {
+  for (const TaskMetric& metric : task_metrics(workload)) {
     for (const ArmSummary& arm : summarise(results, workload)) {
       const Metric* value = value_of(workload, arm.name, metric.name);
       if (value == nullptr) continue;
@@ -103,7 +90,7 @@ Bullets power_lines(const Workload& workload) {
       numbers.to_detect_margin = number_at<std::int64_t>(workload.data, "needed", arm, metric, "to_detect_margin");
       numbers.to_show_equivalence =
           number_at<std::int64_t>(workload.data, "needed", arm, metric, "to_show_equivalence");
-      lines.items.push_back({fmt::format("{}, {}: {}", metric, arm, power_text(numbers))});
+      lines.items.emplace_back(fmt::format("{}, {}: {}", metric, arm, power_text(numbers)));
     }
   }
   return lines;
@@ -118,6 +105,14 @@ bool nothing_differs(const Workload& workload, const std::string& arm) {
 }
 
 }  // namespace
+
+std::vector<TaskMetric> task_metrics(const Workload& workload) {
+  std::vector<TaskMetric> metrics;
+  if (!workload.data.is_object() || !workload.data.contains("metrics")) return metrics;
+  for (const nlohmann::json& metric : workload.data["metrics"])
+    metrics.push_back({metric.at("name"), metric.at("delta"), metric.at("unit"), metric.at("higher_is_better")});
+  return metrics;
+}
 
 TextTable task_table(const Results& results, const Workload& workload) {
   TextTable table({{"metric", Align::left, 0},
@@ -136,7 +131,7 @@ TextTable task_table(const Results& results, const Workload& workload) {
 }
 
 Verdict task_verdict(const Workload& workload, const std::string& arm) {
-  const std::vector<TaskMetric> metrics = metrics_of(workload);
+  const std::vector<TaskMetric> metrics = task_metrics(workload);
   const Delta* delta = metrics.empty() ? nullptr : delta_of(workload, arm, metrics.front().delta);
   if (delta == nullptr) return {.change = Change::unknown, .text = "not compared with the baseline"};
   if (nothing_differs(workload, arm))

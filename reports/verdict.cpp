@@ -7,6 +7,7 @@
 #include "reports/generation_table.h"
 #include "reports/metric_names.h"
 #include "reports/numbers.h"
+#include "reports/recall_table.h"
 #include "reports/task_table.h"
 
 namespace replayeval::reports {
@@ -41,6 +42,7 @@ const char* how_much(double fraction) {
 
 Verdict verdict(const Workload& workload, const std::string& arm) {
   if (workload.kind == "task") return task_verdict(workload, arm);
+  if (workload.kind == "recall") return recall_verdict(workload, arm);
   if (workload.kind == "generation") return generation_verdict(workload, arm);
   const Delta* delta = ratio_of(workload, arm);
   if (delta == nullptr) return {.change = Change::unknown, .text = "not compared with the baseline"};

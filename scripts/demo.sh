@@ -22,4 +22,4 @@ shown_stage build build_program
 shown_stage evaluation evaluate
 print_stage_times
 say ""
-say "The reports: results/demo/report.md and results/demo-delta-rule/report.md"
+say "The reports: results/demo/report.html and results/demo-delta-rule/report.html"

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -11,8 +12,12 @@
 #include <vector>
 
 #include "eval/comparator/tasks/task_families.h"
+#include "reports/bench_file.h"
+#include "reports/findings.h"
+#include "reports/html/report.h"
 #include "reports/markdown.h"
 #include "reports/missing_workloads.h"
+#include "reports/numbers.h"
 #include "reports/results_io.h"
 #include "reports/table.h"
 
@@ -20,9 +25,15 @@ namespace replayeval {
 namespace {
 
 struct Options {
-  std::vector<std::string> results;
-  std::string format = "markdown", output;
-  bool json = false;
+  std::vector<std::string> results, benches, memories;
+  std::vector<std::string> formats = {"markdown", "html"};
+  std::string output;
+  bool html_alone = false, json = false;
+
+  bool markdown() const {
+    return !html_alone && std::find(formats.begin(), formats.end(), "markdown") != formats.end();
+  }
+  bool html() const { return html_alone || std::find(formats.begin(), formats.end(), "html") != formats.end(); }
 };
 
 // A result's own folder: where its report belongs unless --output says otherwise.
@@ -31,14 +42,41 @@ std::filesystem::path folder_of(const std::filesystem::path& result) {
   return result.has_parent_path() ? result.parent_path() : ".";
 }
 
-void write_one(const reports::Results& results, const std::filesystem::path& folder, const Options& options) {
-  reports::write_markdown_report(results, folder);
-  if (options.json) {
-    fmt::print("{}\n", reports::to_json(results).dump(2));
-  } else {
-    fmt::print("{}", reports::summary_table(results, reports::table_options_for(stdout)));
+reports::HtmlOptions html_options(const Options& options) {
+  reports::HtmlOptions html;
+  for (const std::string& file : options.benches) html.benches.push_back(reports::load_bench(file));
+  if (!options.memories.empty()) html.memories.clear();
+  for (const std::string& memory : options.memories) html.memories.push_back(reports::bytes_of_text(memory));
+  return html;
+}
+
+// What several result folders become: one run, or runs side by side, which only HTML shows.
+struct Reported {
+  std::vector<reports::Run> runs;
+  std::filesystem::path folder;
+  reports::HtmlOptions html;
+};
+
+void write_reports(const Reported& reported, const Options& options) {
+  if (options.markdown()) {
+    reports::write_markdown_report(reported.runs.front().results, reported.folder);
+    fmt::print(stderr, "Report written to {}\n", (reported.folder / "report.md").string());
   }
-  fmt::print(stderr, "Report written to {}\n", (folder / "report.md").string());
+  if (options.html()) {
+    reports::write_html_report(reported.runs, reported.html, reported.folder);
+    fmt::print(stderr, "Report written to {}\n", (reported.folder / "report.html").string());
+  }
+}
+
+void print_results(const std::vector<reports::Run>& runs, const Options& options) {
+  if (options.json) {
+    fmt::print("{}\n", reports::to_json(runs.front().results).dump(2));
+    return;
+  }
+  for (const reports::Run& run : runs) {
+    if (runs.size() > 1) fmt::print("{}{}\n\n", &run == &runs.front() ? "" : "\n", run.name);
+    fmt::print("{}", reports::summary_table(run.results, reports::table_options_for(stdout)));
+  }
 }
 
 // Parts of a run are reported, and said to be parts.
@@ -49,22 +87,56 @@ void say_what_is_missing(const reports::Results& results, const std::string& nam
                missing.size() == 1 ? "one is" : fmt::format("{} are", missing.size()), fmt::join(missing, ", "));
 }
 
+// Parts of one run become one, in the place of the first of them; what is no part of another stands by itself.
+std::vector<reports::Run> side_by_side(const std::vector<reports::NamedResults>& all) {
+  std::vector<std::vector<reports::NamedResults>> groups;
+  for (const reports::NamedResults& one : all) {
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& parts) {
+      return std::all_of(parts.begin(), parts.end(), [&](const reports::NamedResults& part) {
+        return reports::are_parts_of_one_run(part.results, one.results);
+      });
+    });
+    (group == groups.end() ? groups.emplace_back() : *group).push_back(one);
+  }
+  std::vector<reports::Run> runs;
+  for (const auto& parts : groups) {
+    reports::Results results = reports::merge_results(parts);
+    if (parts.size() > 1) results.task_families = task_families(results);
+    runs.push_back(reports::run_of(results, parts.front().name));
+  }
+  reports::make_names_unique(runs);
+  return runs;
+}
+
+// All parts of one run; throws ResultsError otherwise.
+reports::Results merged(const std::vector<reports::NamedResults>& all) {
+  reports::Results results = reports::merge_results(all);
+  results.task_families = task_families(results);  // of the parts' tasks together
+  return results;
+}
+
 void report_command(const Options& options) {
   std::vector<reports::NamedResults> all;  // every one is read before anything is written
   for (const std::string& path : options.results) all.push_back({path, reports::load_results(path)});
-  if (options.output.empty() && all.size() == 1) {
-    write_one(all.front().results, folder_of(options.results.front()), options);
-    say_what_is_missing(all.front().results, options.results.front());
-    return;
-  }
-  if (options.output.empty()) {
+  Reported reported{{}, options.output, html_options(options)};
+  if (options.output.empty() && all.size() > 1)
     throw reports::ResultsError("report: several results are merged into one report; expected --output DIR for it");
+  if (options.output.empty()) reported.folder = folder_of(options.results.front());
+
+  const bool one_run = options.markdown() || options.json;
+  if (all.size() == 1) {
+    reported.runs = {reports::run_of(all.front().results, options.results.front())};
+  } else if (one_run) {
+    reported.runs = {reports::run_of(merged(all), options.output)};
+  } else {
+    reported.runs = side_by_side(all);
   }
-  reports::Results merged = reports::merge_results(all);
-  merged.task_families = task_families(merged);  // of the parts' tasks together
-  write_one(merged, options.output, options);
-  say_what_is_missing(merged, options.output);
-  if (all.size() > 1) reports::save_results(merged, std::filesystem::path(options.output) / "results.json");
+  write_reports(reported, options);
+  print_results(reported.runs, options);
+  for (const reports::Run& run : reported.runs)
+    say_what_is_missing(run.results, reported.runs.size() > 1 ? run.name : reported.folder.string());
+  if (all.size() > 1 && reported.runs.size() == 1)
+    reports::save_results(reported.runs.front().results, reported.folder / "results.json");
 }
 
 }  // namespace
@@ -72,10 +144,25 @@ void report_command(const Options& options) {
 void add_report_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("report", "Write the reports of results again, and print their table");
-  command->add_option("results", options->results, "Result folders or results.json files; several are merged")
+  command
+      ->add_option(
+          "results", options->results,
+          "Result folders or results.json files; several are merged, or, with --html, shown side by side where "
+          "they are not parts of one run")
       ->required();
-  command->add_option("--format", options->format, "What to write: markdown (report.md and its figures)")
-      ->check(CLI::IsMember({"markdown"}));
+  command
+      ->add_option("--format", options->formats,
+                   "What to write: markdown (report.md and its figures), html (report.html); default: both")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"markdown", "html"}));
+  command->add_flag("--html", options->html_alone, "The same as --format html");
+  command->add_option(
+      "--bench", options->benches,
+      "JSON files of `bench kernels` or `bench model`, whose speed the HTML report shows beside the runs");
+  command
+      ->add_option("--memory", options->memories,
+                   "Memory for states and rings, to say how many sequences it holds (default 8GiB,24GiB,80GiB)")
+      ->delimiter(',');
   command->add_option("--output", options->output, "Folder to write to (default: the result's own)");
   command->add_flag("--json", options->json, "Print the (merged) results.json on stdout instead of the table");
   command->callback([options] { report_command(*options); });

@@ -66,7 +66,7 @@ void run_command(const Options& options) {
   if (!options.quiet) {
     fmt::print(stderr, "\n{}{}\n  report   {}\n  results  {}\n",
                outcome.was_complete ? "Already complete: " : "Written to ", outcome.folder.string(),
-               (outcome.folder / "report.md").string(), (outcome.folder / "results.json").string());
+               (outcome.folder / "report.html").string(), (outcome.folder / "results.json").string());
   }
   say_if_of_another_revision(outcome);
   say_what_is_gone(outcome);

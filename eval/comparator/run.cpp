@@ -22,6 +22,7 @@
 #include "eval/comparator/tasks/task_workload.h"
 #include "eval/model/architecture.h"
 #include "eval/model/model.h"
+#include "reports/html/report.h"
 #include "reports/markdown.h"
 #include "reports/results_io.h"
 
@@ -155,11 +156,19 @@ reports::Workload run_workload(const RunContext& context, const WorkloadConfig& 
   return run_perplexity(context, workload, {folder.shard_folder(workload.name), folder.tokens_folder()});
 }
 
-// A run that was stopped between results.json and its report left none, or that of fewer workloads.
-bool report_is_stale(const ResultFolder& folder) {
+void write_reports(const reports::Results& results, const std::filesystem::path& folder) {
+  reports::write_markdown_report(results, folder);
+  reports::write_html_report({reports::run_of(results, folder)}, {}, folder);
+}
+
+// A run that was stopped between results.json and its reports left none, or those of fewer workloads.
+bool reports_are_stale(const ResultFolder& folder) {
   namespace fs = std::filesystem;
-  const fs::path report = folder.path() / "report.md";
-  return !fs::exists(report) || fs::last_write_time(report) < fs::last_write_time(folder.results_file());
+  for (const char* name : {"report.md", "report.html"})
+    if (const fs::path report = folder.path() / name;
+        !fs::exists(report) || fs::last_write_time(report) < fs::last_write_time(folder.results_file()))
+      return true;
+  return false;
 }
 
 }  // namespace
@@ -189,9 +198,9 @@ RunOutcome run(const RunRequest& request) {
     insert_in_order(config, outcome.results, std::move(result));
     outcome.results.task_families = task_families(outcome.results);
     reports::save_results(outcome.results, folder.results_file());
-    reports::write_markdown_report(outcome.results, path);
+    write_reports(outcome.results, path);
   }
-  if (outcome.was_complete && report_is_stale(folder)) reports::write_markdown_report(outcome.results, path);
+  if (outcome.was_complete && reports_are_stale(folder)) write_reports(outcome.results, path);
   if (outcome.results.workloads.size() == config.workloads.size()) folder.remove_progress();
   return outcome;
 }

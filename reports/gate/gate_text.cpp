@@ -155,7 +155,7 @@ std::string gate_markdown(const Outcome& outcome) {
                    margin_text(judgement.rule), need_text(judgement)});
   }
   Bullets warnings;
-  for (const std::string& warning : outcome.warnings) warnings.items.push_back({"warning: " + warning});
+  for (const std::string& warning : outcome.warnings) warnings.items.emplace_back("warning: " + warning);
   const std::string text =
       markdown::blocks({Heading{3, fmt::format("Gate {}: {}", outcome.policy, headline(outcome))}, table});
   return warnings.items.empty() ? text : text + "\n" + markdown::blocks({warnings});

@@ -240,15 +240,16 @@ class Resuming(RunTest):
 
     def test_a_report_that_was_not_written_is_made_up_for(self):
         self.good()
-        report = self.folder / "out" / "report.md"
-        written = report.read_text()
-        report.unlink()
-        self.good()
-        self.assertEqual(report.read_text(), written)
-        report.write_text("of fewer workloads")
-        os.utime(report, (1, 1))
-        self.good()
-        self.assertEqual(report.read_text(), written)
+        for report in (self.folder / "out" / "report.md", self.folder / "out" / "report.html"):
+            with self.subTest(report.name):
+                written = report.read_text()
+                report.unlink()
+                self.good()
+                self.assertEqual(report.read_text(), written)
+                report.write_text("of fewer workloads")
+                os.utime(report, (1, 1))
+                self.good()
+                self.assertEqual(report.read_text(), written)
 
     def test_another_config_is_refused_and_overwrite_starts_anew(self):
         self.good()

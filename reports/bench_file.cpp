@@ -1,0 +1,142 @@
+#include "reports/bench_file.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "reports/results_io.h"
+
+namespace replayeval::reports {
+namespace {
+
+using nlohmann::json;
+
+// A value in a file, and where.
+class Place {
+ public:
+  Place(const json& value, std::string file, json::json_pointer pointer = json::json_pointer())
+      : value_(value), file_(std::move(file)), pointer_(std::move(pointer)) {}
+
+  Place at(const std::string& key) const {
+    if (!value_.is_object()) fail("expected an object");
+    if (!value_.contains(key)) fail(fmt::format("key \"{}\" is missing", key));
+    return {value_.at(key), file_, pointer_ / key};
+  }
+  std::vector<Place> items() const {
+    if (!value_.is_array()) fail("expected a list");
+    std::vector<Place> places;
+    for (std::size_t i = 0; i < value_.size(); ++i) places.emplace_back(value_[i], file_, pointer_ / i);
+    return places;
+  }
+  std::string text() const {
+    if (!value_.is_string()) fail("expected a text");
+    return value_.get<std::string>();
+  }
+  std::string text_or(const std::string& key, const std::string& otherwise) const {
+    return value_.contains(key) ? at(key).text() : otherwise;
+  }
+  double positive() const {
+    const double number = value_.is_number() ? value_.get<double>() : -1.0;
+    if (!std::isfinite(number) || number <= 0.0) fail("expected a number above 0");
+    return number;
+  }
+  double share() const {
+    const double number = value_.is_number() ? value_.get<double>() : -1.0;
+    if (!(number >= 0.0 && number <= 1.0)) fail("expected a number from 0 to 1");
+    return number;
+  }
+  std::int64_t count() const {
+    if (!value_.is_number_integer() || value_.get<std::int64_t>() < 0) fail("expected a whole number from 0 on");
+    return value_.get<std::int64_t>();
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    const std::string pointer = pointer_.to_string();
+    throw ResultsError(fmt::format("{}: {}: {}", file_, pointer.empty() ? "/" : pointer, what));
+  }
+
+  const json& value_;
+  std::string file_;
+  json::json_pointer pointer_;
+};
+
+KernelBench::Timing timing_of(const Place& place) {
+  return {.microseconds = place.at("microseconds").positive(),
+          .low = place.at("min").positive(),
+          .high = place.at("max").positive(),
+          .bytes = place.at("bytes").positive()};
+}
+
+KernelBench kernel_bench(const Place& file) {
+  KernelBench bench{.family = file.at("family").text(),
+                    .device = file.at("device").text(),
+                    .ring = file.at("ring").text(),
+                    .ring_form = file.at("ring_form").text(),
+                    .route = file.at("route").text(),
+                    .flush = file.at("flush").text(),
+                    .buffer_len = file.at("buffer_len").count(),
+                    .read_bytes_per_second = file.at("read_bytes_per_second").positive(),
+                    .rows = {}};
+  for (const Place& row : file.at("rows").items())
+    bench.rows.push_back({.batch = row.at("batch").count(),
+                          .state = row.at("state").text(),
+                          .exact = timing_of(row.at("exact")),
+                          .replay = timing_of(row.at("replay"))});
+  return bench;
+}
+
+ModelBench model_bench(const Place& file) {
+  const Place environment = file.at("environment");
+  ModelBench bench{.model_type = file.at("model_type").text(),
+                   .baseline = file.at("baseline").text(),
+                   .device = environment.text_or("gpu", environment.text_or("cpu", "")),
+                   .parameters = file.at("parameters").count(),
+                   .context = file.at("context").count(),
+                   .arms = {},
+                   .rows = {}};
+  for (const Place& arm : file.at("arms").items()) bench.arms.push_back(arm.at("name").text());
+  for (const Place& row : file.at("rows").items()) {
+    const Place step = row.at("step_seconds");
+    bench.rows.push_back({.arm = row.at("arm").text(),
+                          .batch = row.at("batch").count(),
+                          .step_seconds = step.at("median").positive(),
+                          .low = step.at("low").positive(),
+                          .high = step.at("high").positive(),
+                          .tokens_per_second = row.at("tokens_per_second").positive(),
+                          .mixer_share = row.at("mixer_share").share(),
+                          .cache_bytes = row.at("cache_bytes").count()});
+  }
+  return bench;
+}
+
+}  // namespace
+
+std::optional<double> ModelBench::speed_ratio(const Row& row) const {
+  for (const Row& other : rows)
+    if (other.batch == row.batch && other.arm == baseline) return other.step_seconds / row.step_seconds;
+  return std::nullopt;
+}
+
+std::variant<KernelBench, ModelBench> bench_from_json(const json& object, const std::string& place) {
+  const Place file(object, place);
+  if (object.is_object() && object.contains("family")) return kernel_bench(file);
+  if (object.is_object() && object.contains("model_type")) return model_bench(file);
+  throw ResultsError(place + ": expected what `bench kernels` or `bench model` writes with --json");
+}
+
+BenchFile load_bench(const std::filesystem::path& file) {
+  if (!std::filesystem::is_regular_file(file))
+    throw ResultsError(file.string() + ": no such file; expected what `bench kernels` or `bench model` wrote");
+  std::ifstream stream(file, std::ios::binary);
+  const json object = json::parse(stream, nullptr, false);
+  if (object.is_discarded()) throw ResultsError(file.string() + ": is not JSON");
+  return {file.filename().string(), bench_from_json(object, file.string())};
+}
+
+double roofline_share(const KernelBench& bench, const KernelBench::Timing& timing) {
+  return timing.bytes / (timing.microseconds * 1e-6) / bench.read_bytes_per_second;
+}
+
+}  // namespace replayeval::reports

@@ -1,0 +1,127 @@
+#include "reports/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "reports/churn_table.h"
+
+namespace replayeval::reports {
+namespace {
+
+bool is_churn(const Finding& finding) { return finding.kind == "churn"; }
+
+std::size_t count(const std::vector<Finding>& findings, Change change) {
+  return static_cast<std::size_t>(std::count_if(
+      findings.begin(), findings.end(), [&](const Finding& finding) { return finding.verdict.change == change; }));
+}
+
+// "2 are identical to the baseline, 6 show no measurable change"
+std::string counts_text(const std::vector<Finding>& findings) {
+  struct Words {
+    Change change;
+    const char *one, *many;
+  };
+  constexpr Words all_words[] = {
+      {Change::identical, "is identical to the baseline", "are identical to the baseline"},
+      {Change::none, "shows no measurable change", "show no measurable change"},
+      {Change::better, "is better", "are better"},
+      {Change::worse, "is worse", "are worse"},
+      {Change::unknown, "cannot be decided", "cannot be decided"},
+  };
+  std::string text;
+  for (const Words& words : all_words)
+    if (const std::size_t n = count(findings, words.change); n > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, n == 1 ? words.one : words.many);
+  return text;
+}
+
+// The comparisons that answer the question, churn apart.
+std::vector<Finding> comparisons(const std::vector<Finding>& findings, bool replay_only) {
+  std::vector<Finding> kept;
+  std::copy_if(findings.begin(), findings.end(), std::back_inserter(kept),
+               [&](const Finding& finding) { return !is_churn(finding) && (finding.replay || !replay_only); });
+  return kept;
+}
+
+std::string quality_text(const std::vector<Finding>& compared, const char* subject) {
+  const std::size_t n = compared.size(), worse = count(compared, Change::worse);
+  const std::size_t undecided = count(compared, Change::unknown);
+  const std::string of = n == 1 ? "the one comparison made" : fmt::format("{} comparisons", n);
+  if (undecided == n) return fmt::format("Nothing can be said of {}: {}", of, compared.front().verdict.text);
+  if (worse > 0) {
+    const auto first = std::find_if(compared.begin(), compared.end(),
+                                    [](const Finding& finding) { return finding.verdict.change == Change::worse; });
+    return fmt::format("{} {} measurable quality in {} of {}, first {} on {} ({}); {}", subject,
+                       *subject == 'R' ? "costs" : "cost", worse, of, first->arm, first->workload, first->verdict.text,
+                       counts_text(compared));
+  }
+  return fmt::format("{} {} no measurable quality in {}{}: {}", subject, *subject == 'R' ? "costs" : "cost",
+                     undecided > 0 ? fmt::format("{} of ", n - undecided)
+                     : n == 1      ? ""
+                                   : "any of ",
+                     of, counts_text(compared));
+}
+
+}  // namespace
+
+Run run_of(const Results& results, const std::filesystem::path& path) {
+  const std::string name = results.config.is_object() ? results.config.value("name", "") : "";
+  return {name.empty() ? path.filename().string() : name, results};
+}
+
+void make_names_unique(std::vector<Run>& runs) {
+  std::set<std::string> taken;
+  for (Run& run : runs) {
+    const std::string name = run.name;
+    for (int number = 2; !taken.insert(run.name).second; ++number) run.name = fmt::format("{} ({})", name, number);
+  }
+}
+
+std::vector<Finding> findings(const std::vector<Run>& runs) {
+  std::vector<Finding> all;
+  for (const Run& run : runs)
+    for (const Workload& workload : run.results.workloads) {
+      if (workload.kind == "churn") {
+        const bool broken = broken_checks(workload) > 0;
+        all.push_back({run.name,
+                       workload.name,
+                       workload.kind,
+                       "",
+                       false,
+                       {broken ? Change::worse : Change::none, churn_verdict(workload)}});
+        continue;
+      }
+      for (const nlohmann::json& arm : run.results.arms)
+        if (const std::string name = arm.at("name"); name != run.results.baseline)
+          all.push_back(
+              {run.name, workload.name, workload.kind, name, arm.at("executor") == "replay", verdict(workload, name)});
+    }
+  return all;
+}
+
+Verdict overall_verdict(const std::vector<Finding>& findings) {
+  const bool any_replay =
+      std::any_of(findings.begin(), findings.end(), [](const Finding& finding) { return finding.replay; });
+  const std::vector<Finding> compared = comparisons(findings, any_replay);
+  Verdict overall{.change = Change::unknown, .text = "No arm was compared with a baseline"};
+  if (!compared.empty()) {
+    overall.text = quality_text(compared, any_replay ? "Replay" : "The arms");
+    if (count(compared, Change::worse) > 0) {
+      overall.change = Change::worse;
+    } else if (count(compared, Change::unknown) < compared.size()) {
+      overall.change = Change::none;
+    }
+  }
+  for (const Finding& finding : findings) {
+    if (!is_churn(finding)) continue;
+    overall.text += fmt::format("; {}: {}", finding.workload, finding.verdict.text);
+    if (finding.verdict.change == Change::worse) overall.change = Change::worse;
+    if (compared.empty() && overall.change == Change::unknown) overall.change = Change::none;
+  }
+  overall.text += ".";
+  return overall;
+}
+
+}  // namespace replayeval::reports

@@ -1,0 +1,18 @@
+// Figures of a page: a drawing with its caption, and the numbers behind it on request.
+#pragma once
+
+#include <string>
+
+namespace replayeval::reports::html {
+
+struct Figure {
+  std::string svg;      // "": no figure
+  std::string title;    // of the caption
+  std::string caption;  // a sentence more, plain text; may be empty
+  std::string data;     // markup of a table; "" where the section shows the numbers already
+};
+
+std::string figure(const Figure& figure);              // "" without an svg
+std::string side_by_side(const std::string& figures);  // as many a row as fit; "" of ""
+
+}  // namespace replayeval::reports::html

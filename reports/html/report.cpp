@@ -1,0 +1,161 @@
+#include "reports/html/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/atomic_file.h"
+#include "reports/html/blocks.h"
+#include "reports/html/figures.h"
+#include "reports/html/markup.h"
+#include "reports/html/page.h"
+#include "reports/html/workload_section.h"
+#include "reports/missing_workloads.h"
+#include "reports/numbers.h"
+#include "reports/results_io.h"
+#include "reports/sections.h"
+
+namespace replayeval::reports {
+namespace html {
+namespace {
+
+using Runs = std::vector<Run>;
+
+std::string run_heading(const Runs& runs, const Run& run) {
+  return runs.size() == 1 ? "" : text_element("h3", {}, run.name) + "\n";
+}
+
+std::string workload_title(const Runs& runs, const Run& run, const Workload& workload) {
+  return fmt::format("{}{} ({})", runs.size() == 1 ? "" : run.name + ": ", workload.name, workload.kind);
+}
+
+std::string title_of(const Runs& runs) {
+  std::string title = "ReplayEval: ";
+  for (const Run& run : runs) title += (&run == &runs.front() ? "" : ", ") + run.name;
+  return title;
+}
+
+std::string lead_of(const std::vector<Finding>& findings) {
+  const Verdict overall = overall_verdict(findings);
+  const Tint tint = tint_of(overall.change);
+  const char* tone = tint == Tint::good ? "good" : tint == Tint::bad ? "bad" : "warning";
+  return text_element("p", {{"class", fmt::format("verdict {}", tone)}, {"id", "verdict"}}, overall.text) + "\n";
+}
+
+std::string compared_section(const Runs& runs) {
+  Table table({"run", "checkpoint", "architecture", "parameters", "baseline", "workloads", "date"}, {1, 2, 4, 5, 6});
+  for (const Run& run : runs) {
+    const Results& results = run.results;
+    std::string workloads;
+    for (const Workload& workload : results.workloads) workloads += (workloads.empty() ? "" : ", ") + workload.name;
+    const std::string random = results.checkpoint.value("weights", "") == "random" ? " (random weights)" : "";
+    table.add_row(
+        {run.name, code(results.checkpoint.value("path", "?")) + random, results.checkpoint.value("model_type", "?"),
+         results.checkpoint.contains("parameters") ? count_text(results.checkpoint["parameters"].get<std::int64_t>())
+                                                   : "–",
+         code(results.baseline), workloads, results.environment.value("date", "?")});
+  }
+  std::string markup = table_of(table);
+  for (const Run& run : runs) {
+    markup += run_heading(runs, run) + table_of(sections::arms(run.results));
+    for (const std::string& missing : missing_workloads(run.results))
+      markup +=
+          text_element("p", {{"class", "note"}}, missing + " is not there: this result is of a part of its config.") +
+          "\n";
+  }
+  return markup;
+}
+
+// A list a workload: sentences fit a phone better than a table's columns do.
+std::string findings_section(const Runs& runs, const std::vector<Finding>& findings) {
+  std::string markup;
+  for (const Run& run : runs)
+    for (const Workload& workload : run.results.workloads) {
+      Bullets list;
+      for (const Finding& finding : findings)
+        if (finding.run == run.name && finding.workload == workload.name)
+          list.items.push_back(
+              ((finding.arm.empty() ? Text("All arms") : strong(finding.arm)) + (": " + finding.verdict.text))
+                  .with(tint_of(finding.verdict.change)));
+      if (list.items.empty()) continue;
+      markup += text_element("h3", {}, workload_title(runs, run, workload)) + "\n" + blocks({list});
+    }
+  return markup;
+}
+
+std::string tasks_section(const Runs& runs) {
+  std::string markup = task_figures(runs);
+  for (const Run& run : runs)
+    for (const Part& part : parts_of(sections::task_families(run.results)))
+      markup +=
+          folded(runs.size() == 1 ? part.title : fmt::format("{}: {}", run.name, part.title), blocks(part.blocks));
+  return markup;
+}
+
+std::string memory_section(const Runs& runs, const HtmlOptions& options) {
+  std::string markup;
+  for (const Run& run : runs)
+    for (const Part& part : parts_of(sections::memory(run.results, options.memories)))
+      markup += run_heading(runs, run) + blocks(part.blocks);
+  return markup;
+}
+
+std::string bench_section(const HtmlOptions& options) {
+  std::string markup;
+  for (std::size_t i = 0; i < options.benches.size(); ++i) {
+    const auto& bench = options.benches[i].bench;
+    const std::string id = fmt::format("bench{}", i);
+    const auto* kernels = std::get_if<KernelBench>(&bench);
+    const auto* model = std::get_if<ModelBench>(&bench);
+    for (const Part& part :
+         parts_of(kernels != nullptr ? sections::kernel_bench(*kernels) : sections::model_bench(*model)))
+      markup += text_element("h3", {}, part.title) + "\n" +
+                (kernels != nullptr ? kernel_bench_figures(*kernels, id) : model_bench_figures(*model, id)) +
+                blocks(part.blocks);
+  }
+  return markup;
+}
+
+std::string provenance_section(const Runs& runs) {
+  std::string markup;
+  for (const Run& run : runs)
+    for (const Part& part : parts_of(sections::provenance(run.results)))
+      markup += folded(run.name + ": tool, environment, checkpoint, numerics, data, config", blocks(part.blocks));
+  return markup;
+}
+
+void add_workloads(const Runs& runs, std::vector<PageSection>& sections) {
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    for (std::size_t w = 0; w < runs[r].results.workloads.size(); ++w) {
+      const Workload& workload = runs[r].results.workloads[w];
+      const std::string id = fmt::format("run{}-workload{}", r, w);
+      sections.push_back(
+          {id, workload_title(runs, runs[r], workload), workload_section({runs[r].results, workload, id})});
+    }
+}
+
+}  // namespace
+}  // namespace html
+
+std::string html_report(const std::vector<Run>& runs, const HtmlOptions& options) {
+  const std::vector<Finding> all = findings(runs);
+  std::vector<html::PageSection> sections = {
+      {"compared", "What was compared", html::compared_section(runs)},
+      {"findings", "Findings", html::findings_section(runs, all)},
+      {"pareto", "Quality against speed", html::pareto_figures(runs, options.benches)},
+      {"tasks", "Tasks", html::tasks_section(runs)},
+      {"memory", "Memory", html::memory_section(runs, options)},
+      {"speed", "Decode speed", html::bench_section(options)}};
+  html::add_workloads(runs, sections);
+  sections.push_back({"provenance", "Provenance", html::provenance_section(runs)});
+  return html::page({html::title_of(runs), html::lead_of(all), sections});
+}
+
+void write_html_report(const std::vector<Run>& runs, const HtmlOptions& options, const std::filesystem::path& folder) {
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure) throw ResultsError(fmt::format("{}: cannot be made: {}", folder.string(), failure.message()));
+  write_file_atomically(folder / "report.html", html_report(runs, options));
+}
+
+}  // namespace replayeval::reports

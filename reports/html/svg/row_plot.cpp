@@ -1,0 +1,118 @@
+#include "reports/html/svg/row_plot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace replayeval::reports::html::svg {
+namespace {
+
+constexpr double row_height = 34.0, heading_height = 22.0, top = 4.0, side = 14.0;
+
+std::vector<double> numbers_of(const Row& row) {
+  std::vector<double> numbers = row.ticks;
+  for (const auto& number : {row.centre, row.low, row.high, row.inner_low, row.inner_high})
+    if (number) numbers.push_back(*number);
+  return numbers;
+}
+
+Axis axis_of(const RowPlot& plot) {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const RowGroup& group : plot.groups)
+    for (const Row& row : group.rows)
+      for (const double number : numbers_of(row)) {
+        low = std::min(low, number);
+        high = std::max(high, number);
+      }
+  if (plot.logarithmic) return Axis::logarithmic(low, high, side, width - side);
+  if (plot.zero_line) {
+    high = std::max({std::abs(low), std::abs(high), 1.15 * plot.margin.value_or(0.0)});
+    low = -high;
+  }
+  return Axis::linear(low, high, side, width - side, 4);
+}
+
+double height_of(const RowPlot& plot) {
+  double height = top;
+  for (const RowGroup& group : plot.groups)
+    height += (group.heading.empty() ? 0.0 : heading_height) + row_height * static_cast<double>(group.rows.size());
+  return height;
+}
+
+void draw_axis(Drawing& drawing, const RowPlot& plot, const Axis& axis, double bottom) {
+  if (plot.margin)
+    drawing.rectangle("margin", {axis.place(-*plot.margin), top}, axis.place(*plot.margin) - axis.place(-*plot.margin),
+                      bottom - top);
+  double free_from = 0.0;
+  for (const Tick& tick : axis.ticks()) {
+    const double at = axis.place(tick.value), half = width_of(tick.label) / 2.0;
+    drawing.line(plot.zero_line && tick.label == "0" ? "zero" : "grid", {at, top}, {at, bottom + 4.0});
+    const double middle = std::clamp(at, half, width - half);
+    if (middle - half < free_from) continue;
+    drawing.text("tick", {middle, bottom + 16.0}, Anchor::middle, tick.label);
+    free_from = middle + half + character_width;
+  }
+  drawing.text("label", {width / 2.0, bottom + 32.0}, Anchor::middle, fitted(plot.x_label, width));
+}
+
+// Text on a strip of the page's colour, so that grid lines do not run through it.
+void draw_words(Drawing& drawing, const Row& row, double y) {
+  const double value_width = row.value.empty() ? 0.0 : width_of(row.value) + character_width;
+  const std::string name = fitted(row.name, width - value_width);
+  drawing.rectangle("paper", {0.0, y}, width_of(name), 14.0);
+  drawing.text("name", {0.0, y + 11.0}, Anchor::start, name);
+  if (row.value.empty()) return;
+  drawing.rectangle("paper", {width - width_of(row.value), y}, width_of(row.value), 14.0);
+  drawing.text("value", {width, y + 11.0}, Anchor::end, row.value);
+}
+
+void draw_row(Drawing& drawing, const Row& row, const Axis& axis, double y) {
+  draw_words(drawing, row, y);
+  if (!row.centre) return;
+  const double middle = y + 23.0;
+  const std::string style = series_class(row.arm);
+  if (row.pooled && row.low && row.high) {
+    const auto corner = [&](double value, double offset) {
+      return coordinate(axis.place(value)) + " " + coordinate(middle + offset);
+    };
+    drawing.path("mark " + style, "M" + corner(*row.low, 0.0) + "L" + corner(*row.centre, -5.0) + "L" +
+                                      corner(*row.high, 0.0) + "L" + corner(*row.centre, 5.0) + "z");
+    return;
+  }
+  if (row.low && row.high)
+    drawing.line("whisker " + style, {axis.place(*row.low), middle}, {axis.place(*row.high), middle});
+  if (row.inner_low && row.inner_high)
+    drawing.line("thick " + style, {axis.place(*row.inner_low), middle}, {axis.place(*row.inner_high), middle});
+  for (const double tick : row.ticks)
+    drawing.line("whisker " + style, {axis.place(tick), middle - 4.0}, {axis.place(tick), middle + 4.0});
+  drawing.markup(mark_of(row.arm, {axis.place(*row.centre), middle}));
+}
+
+}  // namespace
+
+std::string row_plot(const RowPlot& plot) {
+  const bool any = std::any_of(plot.groups.begin(), plot.groups.end(), [](const RowGroup& group) {
+    return std::any_of(group.rows.begin(), group.rows.end(), [](const Row& row) { return row.centre.has_value(); });
+  });
+  if (!any) return "";
+  Drawing drawing(plot.title);
+  const Axis axis = axis_of(plot);
+  const double bottom = height_of(plot);
+  draw_axis(drawing, plot, axis, bottom);
+  double y = top;
+  for (const RowGroup& group : plot.groups) {
+    if (!group.heading.empty()) {
+      const std::string heading = fitted(group.heading, width);
+      drawing.rectangle("paper", {0.0, y + 2.0}, width_of(heading), 16.0);
+      drawing.text("heading", {0.0, y + 14.0}, Anchor::start, heading);
+      y += heading_height;
+    }
+    for (const Row& row : group.rows) {
+      draw_row(drawing, row, axis, y);
+      y += row_height;
+    }
+  }
+  return drawing.finished(bottom + 38.0);
+}
+
+}  // namespace replayeval::reports::html::svg

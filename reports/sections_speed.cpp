@@ -1,0 +1,104 @@
+// Decode speed that benchmarks measured, and how many sequences a memory holds.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "reports/numbers.h"
+#include "reports/sections.h"
+
+namespace replayeval::reports::sections {
+namespace {
+
+constexpr const char* absent = "–";
+
+std::string times(double ratio) { return fmt::format("{:.3f}×", ratio); }
+
+std::string interval(double value, double low, double high) {
+  return fmt::format("{} [{}, {}]", significant(value, 4), significant(low, 4), significant(high, 4));
+}
+
+// State and ring of one sequence.
+struct Bytes {
+  std::int64_t state = 0, ring = 0;
+  std::int64_t all() const { return state + ring; }
+};
+
+// By arm, as the first workload that measured them says.
+std::map<std::string, Bytes> bytes_of(const Results& results) {
+  std::map<std::string, Bytes> bytes;
+  for (const Workload& workload : results.workloads)
+    for (const auto& [name, arm] : workload.arms)
+      if (arm.state_bytes) bytes.emplace(name, Bytes{*arm.state_bytes, arm.ring_bytes.value_or(0)});
+  return bytes;
+}
+
+}  // namespace
+
+Blocks kernel_bench(const KernelBench& bench) {
+  Table table({"batch", "state", "exact, µs [min, max]", "of roofline", "replay, µs [min, max]", "of roofline",
+               "bytes, replay / exact", "speedup"},
+              {1});
+  for (const KernelBench::Row& row : bench.rows) {
+    const auto share = [&](const KernelBench::Timing& timing) {
+      return fmt::format("{:.0f} %", 100.0 * roofline_share(bench, timing));
+    };
+    table.add_row({count_text(row.batch), row.state, interval(row.exact.microseconds, row.exact.low, row.exact.high),
+                   share(row.exact), interval(row.replay.microseconds, row.replay.low, row.replay.high),
+                   share(row.replay), fmt::format("{:.3f}", row.replay.bytes / row.exact.bytes),
+                   times(row.exact.microseconds / row.replay.microseconds)});
+  }
+  return {
+      Heading{3, fmt::format("Kernels: {}, {}", bench.family, bench.device)},
+      Paragraph{fmt::format("One decode step of one layer, over whole ring cycles, flushes included: L = {}, {} ring "
+                            "of {}, {}, {} flush. Roofline: plain reads on this device, {}/s.",
+                            bench.buffer_len, bench.ring, bench.ring_form, bench.route, bench.flush,
+                            bytes_text(bench.read_bytes_per_second))},
+      table};
+}
+
+Blocks model_bench(const ModelBench& bench) {
+  Table table({"batch", "arm", "ms a step [min, max]", "tokens/s", "of baseline", "in mixers", "states and rings"},
+              {1});
+  for (const ModelBench::Row& row : bench.rows) {
+    const std::optional<double> ratio = bench.speed_ratio(row);
+    table.add_row({count_text(row.batch), code(row.arm),
+                   interval(1e3 * row.step_seconds, 1e3 * row.low, 1e3 * row.high),
+                   significant(row.tokens_per_second, 4), ratio ? times(*ratio) : absent,
+                   fmt::format("{:.1f} %", 100.0 * row.mixer_share), bytes_text(static_cast<double>(row.cache_bytes))});
+  }
+  return {Heading{3, fmt::format("Whole model: {}, {}", bench.model_type, bench.device)},
+          Paragraph{Text(fmt::format("One token a sequence and step, over whole ring cycles, flushes included; {} "
+                                     "parameters, {} tokens of context; baseline ",
+                                     count_text(bench.parameters), count_text(bench.context))) +
+                    code(bench.baseline) + "."},
+          table};
+}
+
+Blocks memory(const Results& results, const std::vector<double>& memories) {
+  const std::map<std::string, Bytes> bytes = bytes_of(results);
+  if (bytes.empty()) return {};
+  std::vector<Text> titles = {"arm", "state", "ring", "a sequence", "of baseline"};
+  for (const double memory : memories) titles.emplace_back("fit in " + bytes_text(memory));
+  Table table(titles);
+  const auto base = bytes.find(results.baseline);
+  for (const nlohmann::json& arm : results.arms) {
+    const auto found = bytes.find(arm.at("name"));
+    if (found == bytes.end()) continue;
+    const auto& [name, own] = *found;
+    const auto all = static_cast<double>(own.all());
+    std::vector<Text> row = {
+        code(name), bytes_text(static_cast<double>(own.state)), bytes_text(static_cast<double>(own.ring)),
+        bytes_text(all),
+        base == bytes.end() || base->second.all() == 0 ? absent : times(all / static_cast<double>(base->second.all()))};
+    for (const double memory : memories)
+      row.emplace_back(own.all() == 0 ? absent : count_text(static_cast<std::int64_t>(memory / all)));
+    table.add_row(row);
+  }
+  return {Heading{3, "Bytes a sequence, and sequences that fit"}, table,
+          Paragraph{"States and rings of all state-space layers, with the decays and scales that are stored with them. "
+                    "The memory is what is left for these: weights, the convolutions' last inputs and the attention "
+                    "layers' key-value caches, which grow with the text, come on top."}};
+}
+
+}  // namespace replayeval::reports::sections
