@@ -52,7 +52,9 @@ std::string points(const Delta* delta) {
 }
 
 std::string cell_text(const RecallCell& cell, const std::string& arm, const std::string& baseline) {
-  const double accuracy = cell.accuracy.at(arm).value;
+  const auto found = cell.accuracy.find(arm);
+  if (found == cell.accuracy.end()) return absent;
+  const double accuracy = found->second.value;
   if (!cell.signal) return fmt::format("{:.1f} (no signal)", 100.0 * accuracy);
   const auto delta = cell.delta.find(arm);
   if (arm == baseline || delta == cell.delta.end()) return fmt::format("{:.1f}", 100.0 * accuracy);

@@ -28,7 +28,10 @@ Blocks storage(const Results& results, const Workload& workload);
 Blocks speed(const Results& results, const Workload& workload);  // seconds, tokens/s, bytes, kernel times
 Blocks kernel_bench(const KernelBench& bench);
 Blocks model_bench(const ModelBench& bench);
-Blocks memory(const Results& results, const std::vector<double>& memories);  // bytes that states and rings may take
+// Bytes a sequence, and how many sequences fit where states and rings may take so many bytes. Without rows where no
+// workload measured them.
+Table memory(const Results& results, const std::vector<double>& memories);
+Text memory_note();
 Blocks task_families(const Results& results);  // begins with a heading of level 2, as does provenance
 Blocks provenance(const Results& results);
 

@@ -75,9 +75,8 @@ Blocks model_bench(const ModelBench& bench) {
           table};
 }
 
-Blocks memory(const Results& results, const std::vector<double>& memories) {
+Table memory(const Results& results, const std::vector<double>& memories) {
   const std::map<std::string, Bytes> bytes = bytes_of(results);
-  if (bytes.empty()) return {};
   std::vector<Text> titles = {"arm", "state", "ring", "a sequence", "of baseline"};
   for (const double memory : memories) titles.emplace_back("fit in " + bytes_text(memory));
   Table table(titles);
@@ -95,10 +94,14 @@ Blocks memory(const Results& results, const std::vector<double>& memories) {
       row.emplace_back(own.all() == 0 ? absent : count_text(static_cast<std::int64_t>(memory / all)));
     table.add_row(row);
   }
-  return {Heading{3, "Bytes a sequence, and sequences that fit"}, table,
-          Paragraph{"States and rings of all state-space layers, with the decays and scales that are stored with them. "
-                    "The memory is what is left for these: weights, the convolutions' last inputs and the attention "
-                    "layers' key-value caches, which grow with the text, come on top."}};
+  return table;
+}
+
+Text memory_note() {
+  return "States and rings of all state-space layers, with the decays and scales that are stored with them. The memory "
+         "is what is left for these: weights, the convolutions' last inputs and the attention layers' key-value "
+         "caches, "
+         "which grow with the text, come on top.";
 }
 
 }  // namespace replayeval::reports::sections

@@ -34,7 +34,10 @@ set_up() {  # [--tests] [--lint] [--fuzz] [--preset NAME]
     fail "preset cuda needs an nvcc of CUDA 13 or newer on PATH, in \$CUDA_HOME/bin or /usr/local/cuda/bin"
   fi
   if builds_cuda "$preset"; then requirements+=(scripts/requirements-cuda.txt); fi
-  if [[ $tests == yes ]]; then requirements+=(scripts/requirements-test.txt); fi
+  if [[ $tests == yes ]]; then
+    requirements+=(scripts/requirements-test.txt)
+    if is_debian; then lists+=(scripts/packages-test.txt); fi
+  fi
 
   # The list of text packages needs a Python, which a bare machine gets from the first list.
   if system_python >/dev/null; then

@@ -18,11 +18,12 @@ std::string agreement_figure(const Shown& shown) {
   chart.title = {shown.id + "-agreement", title,
                  "A curve an arm: the share of generated sequences whose first tokens are all the baseline's, by the "
                  "number of tokens."};
-  chart.x_label = "tokens generated";
+  chart.x_label = "tokens generated, logarithmic";
   chart.y_label = "identical so far, %";
   chart.curves = agreement_by_step(shown.results, shown.workload);
   chart.y_low = 0.0;
   chart.y_high = 100.0;
+  svg::spread_by_doubling(chart);
   return figure({svg::line_chart(chart), title, "", ""});
 }
 

@@ -65,9 +65,13 @@ std::string recall_figures(const Shown& shown) {
   std::string markup;
   std::size_t task = 0;
   for (const RecallGrid& grid : recall_grids(shown.workload)) {
+    const bool signal =
+        std::any_of(grid.cells.begin(), grid.cells.end(), [](const RecallCell* cell) { return cell->signal; });
+    const std::vector<std::string> arms = arm_names(shown.results);
     std::string panels;
-    for (std::size_t arm = 0; arm < shown.results.arms.size(); ++arm)
-      panels += panel(shown, grid, arm, fmt::format("{}-recall{}-{}", shown.id, task, arm));
+    for (std::size_t arm = 0; arm < arms.size(); ++arm)
+      if (signal || arms[arm] == shown.results.baseline)  // there is nothing to lose otherwise
+        panels += panel(shown, grid, arm, fmt::format("{}-recall{}-{}", shown.id, task, arm));
     markup += side_by_side(panels);
     ++task;
   }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "reports/atomic_file.h"
 #include "reports/html/blocks.h"
@@ -21,8 +23,24 @@ namespace {
 
 using Runs = std::vector<Run>;
 
-std::string run_heading(const Runs& runs, const Run& run) {
-  return runs.size() == 1 ? "" : text_element("h3", {}, run.name) + "\n";
+// What several runs have in common stands there once, under the names of all of them.
+std::string once_for_equal_runs(const Runs& runs, const std::function<std::string(const Run&)>& markup_of) {
+  std::vector<std::pair<std::string, std::string>> groups;  // names, markup
+  for (const Run& run : runs) {
+    const std::string markup = markup_of(run);
+    if (markup.empty()) continue;
+    const auto found =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.second == markup; });
+    if (found == groups.end()) {
+      groups.emplace_back(run.name, markup);
+    } else {
+      found->first += ", " + run.name;
+    }
+  }
+  std::string text;
+  for (const auto& [names, markup] : groups)
+    text += (runs.size() == 1 ? "" : text_element("h3", {}, names) + "\n") + markup;
+  return text;
 }
 
 std::string workload_title(const Runs& runs, const Run& run, const Workload& workload) {
@@ -56,14 +74,13 @@ std::string compared_section(const Runs& runs) {
          code(results.baseline), workloads, results.environment.value("date", "?")});
   }
   std::string markup = table_of(table);
-  for (const Run& run : runs) {
-    markup += run_heading(runs, run) + table_of(sections::arms(run.results));
+  for (const Run& run : runs)
     for (const std::string& missing : missing_workloads(run.results))
       markup +=
-          text_element("p", {{"class", "note"}}, missing + " is not there: this result is of a part of its config.") +
+          text_element("p", {{"class", "note"}},
+                       fmt::format("{}: {} is not there: this result is of a part of its config.", run.name, missing)) +
           "\n";
-  }
-  return markup;
+  return markup + once_for_equal_runs(runs, [](const Run& run) { return table_of(sections::arms(run.results)); });
 }
 
 // A list a workload: sentences fit a phone better than a table's columns do.
@@ -93,11 +110,11 @@ std::string tasks_section(const Runs& runs) {
 }
 
 std::string memory_section(const Runs& runs, const HtmlOptions& options) {
-  std::string markup;
-  for (const Run& run : runs)
-    for (const Part& part : parts_of(sections::memory(run.results, options.memories)))
-      markup += run_heading(runs, run) + blocks(part.blocks);
-  return markup;
+  const std::string tables = once_for_equal_runs(runs, [&](const Run& run) {
+    const Table table = sections::memory(run.results, options.memories);
+    return table.empty() ? "" : table_of(table);
+  });
+  return tables.empty() ? "" : tables + blocks({Paragraph{sections::memory_note()}});
 }
 
 std::string bench_section(const HtmlOptions& options) {

@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <set>
 
 #include "reports/curves.h"
 #include "reports/html/blocks.h"
@@ -38,9 +36,6 @@ Layers last_layers(const Workload& workload, const std::string& arm, const std::
   return layers;
 }
 
-// Positions are measured at powers of two, or nearly so.
-double place_of(double position) { return std::log2(std::max(1.0, position)); }
-
 std::string curve_figure(const Shown& shown, const Depth& depth) {
   const std::string title = fmt::format("State error of the worst layer, {}", depth.words);
   svg::LineChart chart;
@@ -51,14 +46,7 @@ std::string curve_figure(const Shown& shown, const Depth& depth) {
   chart.y_label = "relative Frobenius error";
   chart.curves = state_error_by_position(shown.results, shown.workload, depth.name);
   chart.logarithmic_y = true;
-  std::set<double> positions;
-  for (Curve& curve : chart.curves)
-    for (Curve::Point& point : curve.points) {
-      positions.insert(point.x);
-      point.x = place_of(point.x);
-    }
-  for (const double position : positions)
-    chart.x_ticks.push_back({place_of(position), count_text(static_cast<std::int64_t>(position))});
+  svg::spread_by_doubling(chart);
   return figure({svg::line_chart(chart), title, "Positions without any error are left out.", ""});
 }
 

@@ -4,6 +4,8 @@
 # listed_packages FILE...: "package probe" lines without comments.
 listed_packages() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$@"; }
 
+is_debian() { grep -qx 'ID=debian' /etc/os-release 2>/dev/null; }
+
 # probe_present WORD: a path that exists or a command that is found; python3-venv's probe is the module itself.
 probe_present() {
   case $1 in

@@ -105,7 +105,7 @@ class Packages(unittest.TestCase):
         self.assertRegex(done.stderr.splitlines()[-1], r"^error: apt-get could not install: alpha-dev gamma-dev")
 
     def test_the_projects_own_lists_have_a_probe_for_each_package(self):
-        for name in ("packages.txt", "packages-lint.txt"):
+        for name in ("packages.txt", "packages-lint.txt", "packages-test.txt"):
             lines = (sandbox.ROOT / "scripts" / name).read_text(encoding="utf-8").splitlines()
             entries = [line.split("#")[0].split() for line in lines if line.split("#")[0].strip()]
             self.assertTrue(entries)

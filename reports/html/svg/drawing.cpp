@@ -114,12 +114,31 @@ std::string fitted(const std::string& text, double room) {
   return kept + "…";
 }
 
+std::vector<Label> with_room(const std::vector<Label>& labels) {
+  constexpr double gap = 4.0;
+  for (std::size_t every = 1; every <= labels.size(); ++every) {
+    std::vector<Label> kept;
+    bool fits = true;
+    double before = -gap;
+    for (std::size_t i = (labels.size() - 1) % every; i < labels.size(); i += every) {
+      const double half = width_of(labels[i].text) / 2.0;
+      const double middle = std::clamp(labels[i].at, half, std::max(half, width - half));
+      fits = fits && middle - half >= before + gap;
+      before = middle + half;
+      kept.push_back({middle, labels[i].text});
+    }
+    if (fits) return kept;
+  }
+  return {};
+}
+
 double draw_legend(Drawing& drawing, double top, const std::vector<std::pair<std::size_t, std::string>>& names) {
   constexpr double text_left = 20.0;
   const bool two_columns = names.size() > 1 && std::all_of(names.begin(), names.end(), [&](const auto& name) {
                              return text_left + width_of(name.second) <= width / 2.0 - 4.0;
                            });
   const std::size_t columns = two_columns ? 2 : 1;
+  drawing.markup("<g class=\"legend\">");
   for (std::size_t i = 0; i < names.size(); ++i) {
     const double left = static_cast<double>(i % columns) * width / 2.0;
     const double middle = top + line_height * (static_cast<double>(i / columns) + 0.5);
@@ -127,6 +146,7 @@ double draw_legend(Drawing& drawing, double top, const std::vector<std::pair<std
     drawing.text("name", {left + text_left, middle + 4.0}, Anchor::start,
                  fitted(names[i].second, width / static_cast<double>(columns) - text_left));
   }
+  drawing.markup("</g>");
   return line_height * static_cast<double>((names.size() + columns - 1) / columns);
 }
 

@@ -58,6 +58,15 @@ std::string mark_of(std::size_t arm, Point centre);
 std::string fitted(const std::string& text, double room);
 double width_of(std::string_view text);
 
+// Labels along a line, at rising places.
+struct Label {
+  double at = 0.0;  // its middle
+  std::string text;
+};
+// Every n-th of them, counted from the last, with the smallest n that leaves room between them; pushed inwards where
+// they would reach beyond the drawing.
+std::vector<Label> with_room(const std::vector<Label>& labels);
+
 // A row a name: its mark and the name. Returns the height.
 double draw_legend(Drawing& drawing, double top, const std::vector<std::pair<std::size_t, std::string>>& names);
 

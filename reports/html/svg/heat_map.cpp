@@ -29,17 +29,12 @@ bool labels_fit(const HeatMap& map, const Layout& layout) {
                      [&](const HeatMap::Cell& cell) { return width_of(cell.label) + 2.0 <= layout.column_width; });
 }
 
-// Every n-th name, so that they do not touch.
 void draw_names(Drawing& drawing, const HeatMap& map, const Layout& layout) {
-  double free_from = 0.0;
-  for (std::size_t c = 0; c < map.columns.size(); ++c) {
-    const double half = width_of(map.columns[c]) / 2.0;
-    const double at = layout.left + layout.column_width * (static_cast<double>(c) + 0.5);
-    const double middle = std::clamp(at, half, width - half);
-    if (middle - half < free_from) continue;
-    drawing.text("tick", {middle, layout.bottom + 14.0}, Anchor::middle, map.columns[c]);
-    free_from = middle + half + character_width;
-  }
+  std::vector<Label> columns;
+  for (std::size_t c = 0; c < map.columns.size(); ++c)
+    columns.push_back({layout.left + layout.column_width * (static_cast<double>(c) + 0.5), map.columns[c]});
+  for (const Label& label : with_room(columns))
+    drawing.text("tick", {label.at, layout.bottom + 14.0}, Anchor::middle, label.text);
   const auto every = static_cast<std::size_t>(std::ceil(text_height / layout.row_height));
   for (std::size_t r = 0; r < map.rows.size(); r += every)
     drawing.text("tick",
@@ -87,10 +82,12 @@ double draw_scale(Drawing& drawing, const HeatMap& map, double y) {
   const double low_width = width_of(map.low_label), high_width = width_of(map.high_label);
   const double left = low_width + 6.0, right = width - high_width - 6.0;
   const double step = std::min(22.0, (right - left) / heat_steps);
+  drawing.markup("<g class=\"legend\">");
   drawing.text("tick", {0.0, y + 11.0}, Anchor::start, map.low_label);
   for (int i = 0; i < heat_steps; ++i)
     drawing.rectangle("heat " + map.scale->step_class(i), {left + step * i, y + 1.0}, step, 12.0);
   drawing.text("tick", {left + step * heat_steps + 6.0, y + 11.0}, Anchor::start, map.high_label);
+  drawing.markup("</g>");
   return 18.0;
 }
 

@@ -1,7 +1,11 @@
 #include "reports/html/svg/line_chart.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <set>
+
+#include "reports/numbers.h"
 
 namespace replayeval::reports::html::svg {
 namespace {
@@ -40,7 +44,6 @@ Axis x_axis(const LineChart& chart, double left) {
   return Axis::linear(range.low, range.high, left, width - right_margin, 4);
 }
 
-// Labels that would touch the one before are left out.
 void draw_axes(Drawing& drawing, const LineChart& chart, const Axis& x, const Axis& y, double left) {
   const double bottom = plot_top + plot_height;
   drawing.text("label", {0.0, 11.0}, Anchor::start, fitted(chart.y_label, width));
@@ -49,15 +52,14 @@ void draw_axes(Drawing& drawing, const LineChart& chart, const Axis& x, const Ax
     drawing.line(tick.value == 0.0 && chart.zero_line ? "zero" : "grid", {left, at}, {width - right_margin, at});
     drawing.text("tick", {left - 5.0, at + 4.0}, Anchor::end, tick.label);
   }
-  double free_from = 0.0;
+  std::vector<Label> labels;
   for (const Tick& tick : x.ticks()) {
-    const double half = width_of(tick.label) / 2.0;
-    const double at = x.place(tick.value), middle = std::clamp(at, half, width - half);
+    const double at = x.place(tick.value);
     drawing.line("grid", {at, bottom}, {at, bottom + 4.0});
-    if (middle - half < free_from) continue;
-    drawing.text("tick", {middle, bottom + 16.0}, Anchor::middle, tick.label);
-    free_from = middle + half + character_width;
+    labels.push_back({at, tick.label});
   }
+  for (const Label& label : with_room(labels))
+    drawing.text("tick", {label.at, bottom + 16.0}, Anchor::middle, label.text);
   drawing.text("label", {(left + width - right_margin) / 2.0, bottom + 32.0}, Anchor::middle,
                fitted(chart.x_label, width - left));
 }
@@ -83,6 +85,17 @@ void draw_curve(Drawing& drawing, const Curve& curve, const Axis& x, const Axis&
 }
 
 }  // namespace
+
+void spread_by_doubling(LineChart& chart) {
+  const auto place_of = [](double x) { return std::log2(std::max(1.0, x)); };
+  std::set<double> places;
+  for (Curve& curve : chart.curves)
+    for (Curve::Point& point : curve.points) {
+      places.insert(point.x);
+      point.x = place_of(point.x);
+    }
+  for (const double x : places) chart.x_ticks.push_back({place_of(x), count_text(std::llround(x))});
+}
 
 std::string line_chart(const LineChart& chart) {
   if (chart.curves.empty()) return "";

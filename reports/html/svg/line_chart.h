@@ -20,6 +20,10 @@ struct LineChart {
   std::optional<double> y_low, y_high;  // the least range to show
 };
 
+// Puts x, at least 1, on a logarithmic axis with a tick at each place that a curve has a point at: what is measured at
+// powers of two.
+void spread_by_doubling(LineChart& chart);
+
 std::string line_chart(const LineChart& chart);  // "" where there is nothing to draw
 
 }  // namespace replayeval::reports::html::svg

@@ -29,7 +29,7 @@ Axis axis_of(const RowPlot& plot) {
     high = std::max({std::abs(low), std::abs(high), 1.15 * plot.margin.value_or(0.0)});
     low = -high;
   }
-  return Axis::linear(low, high, side, width - side, 4);
+  return Axis::linear(low, high, side, width - side, 6);
 }
 
 double height_of(const RowPlot& plot) {
@@ -43,27 +43,21 @@ void draw_axis(Drawing& drawing, const RowPlot& plot, const Axis& axis, double b
   if (plot.margin)
     drawing.rectangle("margin", {axis.place(-*plot.margin), top}, axis.place(*plot.margin) - axis.place(-*plot.margin),
                       bottom - top);
-  double free_from = 0.0;
+  std::vector<Label> labels;
   for (const Tick& tick : axis.ticks()) {
-    const double at = axis.place(tick.value), half = width_of(tick.label) / 2.0;
+    const double at = axis.place(tick.value);
     drawing.line(plot.zero_line && tick.label == "0" ? "zero" : "grid", {at, top}, {at, bottom + 4.0});
-    const double middle = std::clamp(at, half, width - half);
-    if (middle - half < free_from) continue;
-    drawing.text("tick", {middle, bottom + 16.0}, Anchor::middle, tick.label);
-    free_from = middle + half + character_width;
+    labels.push_back({at, tick.label});
   }
+  for (const Label& label : with_room(labels))
+    drawing.text("tick", {label.at, bottom + 16.0}, Anchor::middle, label.text);
   drawing.text("label", {width / 2.0, bottom + 32.0}, Anchor::middle, fitted(plot.x_label, width));
 }
 
-// Text on a strip of the page's colour, so that grid lines do not run through it.
 void draw_words(Drawing& drawing, const Row& row, double y) {
   const double value_width = row.value.empty() ? 0.0 : width_of(row.value) + character_width;
-  const std::string name = fitted(row.name, width - value_width);
-  drawing.rectangle("paper", {0.0, y}, width_of(name), 14.0);
-  drawing.text("name", {0.0, y + 11.0}, Anchor::start, name);
-  if (row.value.empty()) return;
-  drawing.rectangle("paper", {width - width_of(row.value), y}, width_of(row.value), 14.0);
-  drawing.text("value", {width, y + 11.0}, Anchor::end, row.value);
+  drawing.text("name", {0.0, y + 11.0}, Anchor::start, fitted(row.name, width - value_width));
+  if (!row.value.empty()) drawing.text("value", {width, y + 11.0}, Anchor::end, row.value);
 }
 
 void draw_row(Drawing& drawing, const Row& row, const Axis& axis, double y) {
@@ -102,9 +96,7 @@ std::string row_plot(const RowPlot& plot) {
   double y = top;
   for (const RowGroup& group : plot.groups) {
     if (!group.heading.empty()) {
-      const std::string heading = fitted(group.heading, width);
-      drawing.rectangle("paper", {0.0, y + 2.0}, width_of(heading), 16.0);
-      drawing.text("heading", {0.0, y + 14.0}, Anchor::start, heading);
+      drawing.text("heading", {0.0, y + 14.0}, Anchor::start, fitted(group.heading, width));
       y += heading_height;
     }
     for (const Row& row : group.rows) {
