@@ -145,9 +145,9 @@ Verdict recall_verdict(const Workload& workload, const std::string& arm) {
     return {.change = Change::unknown, .text = "tasks disagree: " + down + " against " + up};
   if (!down.empty()) return {.change = Change::worse, .text = "recalls less: " + down};
   if (!up.empty()) return {.change = Change::better, .text = "recalls more: " + up};
-  if (equal == compared)
-    return {.change = Change::none, .text = fmt::format("no change of accuracy in any of {} tasks", compared)};
-  return {.change = Change::none, .text = fmt::format("no measurable change of accuracy in {} tasks", compared)};
+  return {.change = Change::none,
+          .text = fmt::format("no {}change of accuracy in any of {} task{}", equal == compared ? "" : "measurable ",
+                              compared, compared == 1 ? "" : "s")};
 }
 
 namespace sections {

@@ -25,6 +25,7 @@ std::string generation_figures(const Shown& shown);   // agreement by tokens; si
 
 // Of all runs.
 std::string task_figures(const std::vector<Run>& runs);  // a forest a metric, over all runs, tasks and arms
+std::string side_by_side_figures(const std::vector<Run>& runs);  // the change of perplexity, run by run
 std::string pareto_figures(const std::vector<Run>& runs, const std::vector<BenchFile>& benches);
 
 std::string kernel_bench_figures(const KernelBench& bench, const std::string& id);

@@ -159,6 +159,7 @@ std::string html_report(const std::vector<Run>& runs, const HtmlOptions& options
   std::vector<html::PageSection> sections = {
       {"compared", "What was compared", html::compared_section(runs)},
       {"findings", "Findings", html::findings_section(runs, all)},
+      {"runs", "Side by side", runs.size() > 1 ? html::side_by_side_figures(runs) : ""},
       {"pareto", "Quality against speed", html::pareto_figures(runs, options.benches)},
       {"tasks", "Tasks", html::tasks_section(runs)},
       {"memory", "Memory", html::memory_section(runs, options)},

@@ -237,11 +237,11 @@ class InABrowser(Case):
         for kind in ("position0", "kl", "dp0", "state-gold", "state-propagated", "heads1", "recall0-0", "recall1-4",
                      "signs", "agreement"):
             self.assertTrue(any(id.endswith("-" + kind) for id in ids), kind)
-        for id in ("forest0", "pareto0-0", "pareto1-0", "bench0-speedup", "bench1-speedup", "bench1-roofline"):
+        for id in ("runs0", "forest0", "pareto0-0", "pareto1-0", "bench0-speedup", "bench1-speedup", "bench1-roofline"):
             self.assertIn(id, ids)
         titles = self.browser.evaluate("[...document.querySelectorAll('h2')].map((title) => title.textContent)")
-        self.assertEqual(titles[:6], ["What was compared", "Findings", "Quality against speed", "Tasks", "Memory",
-                                      "Decode speed"])
+        self.assertEqual(titles[:6], ["What was compared", "Findings", "Side by side", "Quality against speed", "Tasks",
+                                      "Memory"])
         self.assertEqual(titles[-1], "Provenance")
 
     def test_the_checks_notice(self):

@@ -49,5 +49,48 @@ TEST(Verdict, WithoutIntervalOrDelta) {
   EXPECT_EQ(verdict(workload, "exact_bfloat16").change, Change::unknown);
 }
 
+Workload recall_of(const std::vector<std::pair<std::string, Delta>>& tasks) {
+  Workload workload;
+  workload.name = "recall";
+  workload.kind = "recall";
+  for (const auto& [task, delta] : tasks) {
+    workload.recall.push_back({.task = task,
+                               .kind = task,
+                               .length = 512,
+                               .depth = {},
+                               .documents = 4,
+                               .chance = 0.0,
+                               .signal = true,
+                               .accuracy = {},
+                               .delta = {}});
+    workload.deltas["arm"]["accuracy/" + task] = delta;
+  }
+  return workload;
+}
+
+Delta points_of(double value, double half_width) {
+  return {.value = value,
+          .low = value - half_width,
+          .high = value + half_width,
+          .p_value = {},
+          .confidence = 0.95,
+          .method = "paired"};
+}
+
+TEST(RecallVerdict, IntervalsThatAreClearOfZeroDecide) {
+  const auto said = [](const std::vector<std::pair<std::string, Delta>>& tasks) {
+    return verdict(recall_of(tasks), "arm");
+  };
+  EXPECT_EQ(said({{"facts", points_of(-0.1, 0.05)}, {"needle", points_of(0.0, 0.1)}}).change, Change::worse);
+  EXPECT_EQ(said({{"facts", points_of(-0.1, 0.05)}, {"needle", points_of(0.0, 0.1)}}).text,
+            "recalls less: facts -10.0 [-15.0, -5.0] points");
+  EXPECT_EQ(said({{"facts", points_of(0.1, 0.05)}}).change, Change::better);
+  EXPECT_EQ(said({{"facts", points_of(0.1, 0.05)}, {"needle", points_of(-0.1, 0.05)}}).change, Change::unknown);
+  EXPECT_EQ(said({{"facts", points_of(0.01, 0.05)}}).text, "no measurable change of accuracy in any of 1 task");
+  EXPECT_EQ(said({{"facts", points_of(0.0, 0.0)}, {"needle", points_of(0.0, 0.1)}}).text,
+            "no change of accuracy in any of 2 tasks");
+  EXPECT_EQ(said({}).change, Change::unknown);
+}
+
 }  // namespace
 }  // namespace replayeval::reports
