@@ -24,7 +24,7 @@ std::string recall_figures(const Shown& shown);       // by length and depth, a 
 std::string generation_figures(const Shown& shown);   // agreement by tokens; signs of degeneration
 
 // Of all runs.
-std::string task_figures(const std::vector<Run>& runs);  // a forest a metric, over all runs, tasks and arms
+std::string task_figures(const std::vector<Run>& runs);          // a forest a metric, over all runs, tasks and arms
 std::string side_by_side_figures(const std::vector<Run>& runs);  // the change of perplexity, run by run
 std::string pareto_figures(const std::vector<Run>& runs, const std::vector<BenchFile>& benches);
 
