@@ -202,7 +202,8 @@ TextTable generation_table(const Results& results, const Workload& workload) {
 }
 
 bool has_generated(const Workload& workload) {
-  return workload.data.is_object() && workload.data.contains("sequences");
+  const bool may = workload.kind == "generation" || workload.kind == "task";  // churn has sequences, too
+  return may && workload.data.is_object() && workload.data.contains("sequences");
 }
 
 std::string generation_line(const Workload& workload) {

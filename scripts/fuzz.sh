@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/setup.sh
 runs=${1:-1000000}
 [[ $runs =~ ^[1-9][0-9]*$ ]] || { say "usage: scripts/fuzz.sh [RUNS]"; exit 2; }
-targets=(safetensors_header shard_index model_config tokenizer_json task_rows)
+targets=(safetensors_header shard_index model_config tokenizer_json task_rows bench_file)
 share=$(((runs + ${#targets[@]} - 1) / ${#targets[@]}))
 total=0
 

@@ -30,14 +30,14 @@ Curve& curve_named(std::vector<Curve>& curves, std::size_t arm, const std::strin
   return curves.emplace_back(Curve{arm, name, {}});
 }
 
-std::string speedup_figure(const svg::Title& title, std::vector<Curve> curves, const std::set<std::int64_t>& batches,
-                           const std::string& caption) {
+std::string by_batch_figure(const svg::Title& title, const char* y_label, std::vector<Curve> curves,
+                            const std::set<std::int64_t>& batches, const std::string& caption) {
   for (Curve& curve : curves)
     std::sort(curve.points.begin(), curve.points.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
   svg::LineChart chart;
   chart.title = title;
   chart.x_label = "sequences at once (batch)";
-  chart.y_label = title.title;
+  chart.y_label = y_label;
   chart.curves = std::move(curves);
   chart.x_ticks = batch_ticks(batches);
   chart.y_low = 1.0;
@@ -65,13 +65,14 @@ std::string kernel_bench_figures(const KernelBench& bench, const std::string& id
     add(shares, 2 * state + 1, row.state + " state, replay", 100.0 * roofline_share(bench, row.replay));
   }
   return side_by_side(
-      speedup_figure({id + "-speedup", "Speed of replay over exact, one layer",
-                      "A curve a storage type of the state: time of the exact kernel over that of the replay kernel."},
-                     speedups, batches, "Above 1: replay is faster.") +
-      speedup_figure({id + "-roofline", "Share of the memory roofline, %",
-                      "A curve a kernel and storage type: the bytes that a step has to move over its time, against the "
-                      "bandwidth of plain reads on the same device."},
-                     shares, batches, "Bytes that a step has to move, against plain reads."));
+      by_batch_figure({id + "-speedup", "Speed of replay over exact, one layer",
+                       "A curve a storage type of the state: time of the exact kernel over that of the replay kernel."},
+                      "time of exact / time of replay", speedups, batches, "Above 1: replay is faster.") +
+      by_batch_figure(
+          {id + "-roofline", "Share of the memory roofline, %",
+           "A curve a kernel and storage type: the bytes that a step has to move over its time, against the "
+           "bandwidth of plain reads on the same device."},
+          "% of plain reads", shares, batches, "Bytes that a step has to move, against plain reads."));
 }
 
 std::string model_bench_figures(const ModelBench& bench, const std::string& id) {
@@ -86,9 +87,10 @@ std::string model_bench_figures(const ModelBench& bench, const std::string& id) 
     curve_named(speedups, arm, row.arm)
         .points.push_back({.x = place_of(batches, row.batch), .y = *ratio, .low = {}, .high = {}});
   }
-  return side_by_side(speedup_figure({id + "-speedup", "Speed over the baseline, whole model",
-                                      "A curve an arm: its tokens a second over the baseline's at the same batch."},
-                                     speedups, batches, "Above 1: faster than the baseline."));
+  return side_by_side(by_batch_figure({id + "-speedup", "Speed over the baseline, whole model",
+                                       "A curve an arm: its tokens a second over the baseline's at the same batch."},
+                                      "tokens/s over the baseline\'s", speedups, batches,
+                                      "Above 1: faster than the baseline."));
 }
 
 }  // namespace replayeval::reports::html

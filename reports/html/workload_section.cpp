@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <variant>
 #include <vector>
 
 #include "reports/generation_table.h"
@@ -12,23 +14,30 @@
 namespace replayeval::reports::html {
 namespace {
 
+enum class Fold : std::uint8_t {  // behind a click: what is long, or what a figure says, too
+  nothing,
+  tables,  // the words stay open
+  all,
+};
+
 struct Content {
   sections::Section section;
   std::string (*figures)(const Shown&) = nullptr;
-  bool fold = true;  // the tables, behind a click: they are long, or a figure says the same
+  Fold fold = Fold::all;
 };
 
 std::vector<Content> contents_of(const Workload& workload) {
   using namespace sections;
   if (workload.kind == "recall") return {{recall, recall_figures}, {storage}, {speed}};
-  if (workload.kind == "churn") return {{churn, nullptr, false}};
+  if (workload.kind == "churn") return {{churn, nullptr, Fold::tables}};
   if (workload.kind == "task") {
-    std::vector<Content> contents = {{task, nullptr, false}, {deltas}, {storage}, {speed}};
+    std::vector<Content> contents = {{task, nullptr, Fold::nothing}, {deltas}, {storage}, {speed}};
     if (has_generated(workload)) contents.insert(contents.begin() + 1, {generation, generation_figures});
     return contents;
   }
-  if (workload.kind == "generation") return {{generation, generation_figures, false}, {deltas}, {storage}, {speed}};
-  return {{summary, nullptr, false},
+  if (workload.kind == "generation")
+    return {{generation, generation_figures, Fold::nothing}, {deltas}, {storage}, {speed}};
+  return {{summary, nullptr, Fold::nothing},
           {positions, position_figures},
           {divergence, divergence_figures},
           {state_error, state_error_figures},
@@ -37,18 +46,25 @@ std::vector<Content> contents_of(const Workload& workload) {
           {speed}};
 }
 
+// The words, and then the tables behind a click.
+std::string with_tables_folded(const Blocks& all) {
+  Blocks words, tables;
+  for (const Block& block : all) (std::holds_alternative<Table>(block) ? tables : words).push_back(block);
+  return blocks(words) + folded("Numbers", blocks(tables));
+}
+
+std::string part_markup(const Part& part, Fold fold, const std::string& figures) {
+  const std::string heading = text_element("h3", {}, part.title) + "\n" + figures;
+  if (fold == Fold::nothing) return heading + blocks(part.blocks);
+  if (fold == Fold::tables) return heading + with_tables_folded(part.blocks);
+  return figures.empty() ? folded(part.title, blocks(part.blocks)) : heading + folded("Numbers", blocks(part.blocks));
+}
+
 std::string content_markup(const Content& content, const Shown& shown) {
   std::string markup;
   std::string figures = content.figures == nullptr ? "" : content.figures(shown);
   for (const Part& part : parts_of(content.section(shown.results, shown.workload))) {
-    const std::string tables = blocks(part.blocks);
-    if (!content.fold || !figures.empty()) markup += text_element("h3", {}, part.title) + "\n";
-    markup += figures;
-    if (!content.fold) {
-      markup += tables;
-    } else {
-      markup += folded(figures.empty() ? part.title : "Numbers", tables);
-    }
+    markup += part_markup(part, content.fold, figures);
     figures.clear();  // they stand under the first heading
   }
   return markup;

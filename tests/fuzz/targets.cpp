@@ -34,6 +34,9 @@
 #include "eval/model/qwen3_5_moe_config.h"
 #include "eval/model/qwen3_next_config.h"
 #include "eval/model/zamba2_config.h"
+#include "reports/bench_file.h"
+#include "reports/html/report.h"
+#include "reports/results_io.h"
 
 namespace replayeval::fuzz {
 namespace {
@@ -107,11 +110,12 @@ void score_and_write(const tasks::TaskDocument& document, const tasks::TaskSetti
     tasks::write_python_json(tasks::sample_row(document, response, scores));
 }
 
-constexpr std::array<Target, 5> all = {{{"safetensors_header", &safetensors_header},
+constexpr std::array<Target, 6> all = {{{"safetensors_header", &safetensors_header},
                                         {"shard_index", &shard_index},
                                         {"model_config", &model_config},
                                         {"tokenizer_json", &tokenizer_json},
-                                        {"task_rows", &task_rows}}};
+                                        {"task_rows", &task_rows},
+                                        {"bench_file", &bench_file}}};
 
 }  // namespace
 
@@ -180,6 +184,18 @@ void task_rows(Input input) {
                       is_harness ? harness.settings() : plain.settings());
     } catch (const datasets::DataError&) {
     }
+  }
+}
+
+void bench_file(Input input) {
+  const AllocationLimit limit(input.size());
+  try {
+    const nlohmann::json object = nlohmann::json::parse(text_of(input), nullptr, false);
+    if (object.is_discarded()) return;
+    reports::HtmlOptions options;
+    options.benches.push_back({"fuzz.json", reports::bench_from_json(object, "fuzz.json")});
+    reports::html_report({}, options);
+  } catch (const reports::ResultsError&) {
   }
 }
 

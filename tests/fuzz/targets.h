@@ -20,6 +20,7 @@ void model_config(Input input);  // config.json of every architecture
 void tokenizer_json(Input input);
 // Rows of a task, the harness's or plain ones, a line each; what is read is also scored and written.
 void task_rows(Input input);
+void bench_file(Input input);  // of kernels or models; what is read is also made a page of
 
 struct Target {
   std::string_view name;

@@ -19,7 +19,6 @@
 namespace replayeval::reports {
 namespace {
 
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -53,6 +52,7 @@ TEST(Axis, LinearTicksAreRound) {
   EXPECT_THAT(labels_of(Axis::linear(-3e-6, 2e-6, 0.0, 100.0)),
               ElementsAre("-3e-06", "-2e-06", "-1e-06", "0", "1e-06", "2e-06"));
   EXPECT_THAT(labels_of(Axis::linear(0.0, 0.0, 0.0, 100.0)), Not(SizeIs(0))) << "a range of nothing is widened";
+  EXPECT_THAT(labels_of(Axis::linear(1e20, 1e20 + 65536.0, 0.0, 100.0)), Not(SizeIs(0))) << "and one below rounding";
 }
 
 TEST(Axis, LogarithmicTicksArePowersOfTenAndRise) {

@@ -36,19 +36,22 @@ Axis::Axis(double low, double high, double from, double to, bool logarithmic)
     : low_(low), high_(high), from_(from), to_(to), logarithmic_(logarithmic) {}
 
 Axis Axis::linear(double low, double high, double from, double to, int ticks) {
-  if (!(low < high)) {
-    const double room = low == 0.0 ? 1.0 : 0.1 * std::abs(low);
+  if (!std::isfinite(low) || !std::isfinite(high)) return linear(0.0, 1.0, from, to, ticks);
+  if (const double size = std::max(std::abs(low), std::abs(high)); !(high - low > 1e-9 * size)) {
+    const double room = size == 0.0 ? 1.0 : 0.1 * size;
     low -= room;
     high += room;
   }
   Axis axis(low, high, from, to, false);
   const double step = step_of(high - low, ticks);
-  for (double at = std::ceil(low / step - 1e-9); at * step <= high + 1e-9 * step; ++at)
-    axis.ticks_.push_back({at * step, label_of(at * step, step)});
+  const double first = std::ceil(low / step - 1e-9);
+  for (int i = 0; i <= ticks + 1 && (first + i) * step <= high + 1e-9 * step; ++i)
+    axis.ticks_.push_back({(first + i) * step, label_of((first + i) * step, step)});
   return axis;
 }
 
 Axis Axis::logarithmic(double low, double high, double from, double to, int ticks) {
+  if (!(low > 0.0) || !std::isfinite(high) || high < low) return logarithmic(0.1, 1.0, from, to, ticks);
   int first = static_cast<int>(std::floor(std::log10(low) + 1e-9));
   int last = static_cast<int>(std::ceil(std::log10(high) - 1e-9));
   if (first == last) --first;

@@ -15,6 +15,7 @@ constexpr double plot_top = 26.0, plot_height = 170.0, right_margin = 10.0;
 struct Range {
   double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
   void hold(double value) {
+    if (!std::isfinite(value)) return;
     low = std::min(low, value);
     high = std::max(high, value);
   }
