@@ -12,67 +12,70 @@
 #include "reports/results_io.h"
 
 namespace replayeval::reports {
-namespace {
-
-// A file that removes itself unless it was committed.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::filesystem::path& target) : target_(target) {
-    name_ = target.string() + ".XXXXXX";
-    descriptor_ = ::mkostemp(name_.data(), O_CLOEXEC);
-    if (descriptor_ < 0) {
-      name_.clear();
-      fail("cannot be written");
-    }
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    if (!name_.empty()) ::unlink(name_.c_str());
-  }
-
-  void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail("cannot be written");
-      bytes.remove_prefix(static_cast<std::size_t>(count));
-    }
-  }
-
-  void commit() {
-    const mode_t mask = ::umask(0);  // mkostemp makes files for the owner alone; give what open() would have
-    ::umask(mask);
-    if (::fchmod(descriptor_, 0666 & ~mask) != 0 || ::fsync(descriptor_) != 0) fail("cannot be flushed to the disk");
-    const int closed = ::close(descriptor_);
-    descriptor_ = -1;
-    if (closed != 0) fail("cannot be closed");
-    if (::rename(name_.c_str(), target_.c_str()) != 0) fail("cannot be put in its place");
+AtomicFile::AtomicFile(const std::filesystem::path& file) : target_(file) {
+  name_ = file.string() + ".XXXXXX";
+  descriptor_ = ::mkostemp(name_.data(), O_CLOEXEC);
+  if (descriptor_ < 0) {
     name_.clear();
-    sync_folder();
+    fail("cannot be written");
   }
+}
 
- private:
-  [[noreturn]] void fail(const char* what) const {
-    throw ResultsError(target_.string() + ": " + what + ": " + std::strerror(errno));
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!name_.empty()) ::unlink(name_.c_str());
+}
+
+void AtomicFile::reserve(std::uint64_t bytes) {
+  const int error = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
+  if (error == 0 || error == EINVAL || error == EOPNOTSUPP) return;  // not every file system can
+  errno = error;
+  fail("cannot be written");
+}
+
+void AtomicFile::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("cannot be written");
+    bytes.remove_prefix(static_cast<std::size_t>(count));
   }
+}
 
-  // So that the rename survives a crash, too. Not every file system can, which is no fault of the file.
-  void sync_folder() const {
-    const std::filesystem::path folder = target_.has_parent_path() ? target_.parent_path() : ".";
-    const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) return;
-    ::fsync(descriptor);
-    ::close(descriptor);
+void AtomicFile::write_at(std::uint64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("cannot be written");
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
   }
+}
 
-  std::filesystem::path target_;
-  std::string name_;
-  int descriptor_ = -1;
-};
+void AtomicFile::commit() {
+  const mode_t mask = ::umask(0);  // mkostemp makes files for the owner alone; give what open() would have
+  ::umask(mask);
+  if (::fchmod(descriptor_, 0666 & ~mask) != 0 || ::fsync(descriptor_) != 0) fail("cannot be flushed to the disk");
+  const int closed = ::close(descriptor_);
+  descriptor_ = -1;
+  if (closed != 0) fail("cannot be closed");
+  if (::rename(name_.c_str(), target_.c_str()) != 0) fail("cannot be put in its place");
+  name_.clear();
+  sync_folder();
+}
 
-}  // namespace
+void AtomicFile::fail(const char* what) const {
+  throw ResultsError(target_.string() + ": " + what + ": " + std::strerror(errno));
+}
+
+// So that the rename survives a crash, too. Not every file system can, which is no fault of the file.
+void AtomicFile::sync_folder() const {
+  const std::filesystem::path folder = target_.has_parent_path() ? target_.parent_path() : ".";
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
 
 void write_file_atomically(const std::filesystem::path& file, std::string_view bytes) {
   if (!file.has_filename()) throw ResultsError("'" + file.string() + "': expected the name of a file to write");
@@ -89,7 +92,7 @@ void write_file_atomically(const std::filesystem::path& file, std::string_view b
     throw ResultsError(file.string() + ": is a device, pipe or socket, which a finished file would replace; " +
                        "expected a regular file or none");
   }
-  TemporaryFile temporary(file);
+  AtomicFile temporary(file);
   temporary.write(bytes);
   temporary.commit();
 }

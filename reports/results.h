@@ -101,6 +101,14 @@ struct ChurnCheck {
   bool holds() const { return bound ? max_deviation <= *bound : differing == 0; }
 };
 
+// An arm of this run against one that an earlier run kept (a portable baseline), on the same tokens.
+struct StoredComparison {
+  std::string arm, stored_arm;
+  std::map<std::string, Delta> deltas;  // as Workload::deltas of an arm
+  std::map<std::string, Metric>
+      divergence;  // as Workload::divergence of an arm; empty where only log-probabilities are kept
+};
+
 struct Workload {
   std::string name;
   std::string kind;     // perplexity | recall | task | churn | state_error | generation | speed
@@ -114,6 +122,8 @@ struct Workload {
   std::vector<RecallCell> recall;        // of recall workloads
   std::vector<AgreementStep> agreement;  // of generation workloads
   std::vector<ChurnCheck> churn;         // of churn workloads
+  std::vector<StoredComparison>
+      against;  // where the run was compared with a stored baseline; data["against"] says which
   std::vector<StorageCount> storage_counts;
   std::vector<KernelTime> kernel_times;
   double seconds = 0.0;

@@ -129,6 +129,13 @@ json write(const ChurnCheck& check) {
   return object;
 }
 
+json write(const StoredComparison& row) {
+  return {{"arm", row.arm},
+          {"stored_arm", row.stored_arm},
+          {"deltas", write(row.deltas)},
+          {"divergence", write(row.divergence)}};
+}
+
 json write(const StorageCount& count) {
   return {{"arm", count.arm},
           {"layer", count.layer},
@@ -156,6 +163,7 @@ json write(const Workload& workload) {
   if (!workload.recall.empty()) object["recall"] = write(workload.recall);
   if (!workload.agreement.empty()) object["agreement"] = write(workload.agreement);
   if (!workload.churn.empty()) object["churn"] = write(workload.churn);
+  if (!workload.against.empty()) object["against"] = write(workload.against);
   return object;
 }
 
@@ -187,6 +195,7 @@ void read(const json& from, StateError& to);
 void read(const json& from, RecallCell& to);
 void read(const json& from, AgreementStep& to);
 void read(const json& from, ChurnCheck& to);
+void read(const json& from, StoredComparison& to);
 void read(const json& from, StorageCount& to);
 void read(const json& from, KernelTime& to);
 void read(const json& from, Workload& to);
@@ -289,6 +298,13 @@ void read(const json& from, ChurnCheck& to) {
   if (from.contains("bound_from")) get(from, "bound_from", to.bound_from);
 }
 
+void read(const json& from, StoredComparison& to) {
+  get(from, "arm", to.arm);
+  get(from, "stored_arm", to.stored_arm);
+  get(from, "deltas", to.deltas);
+  get(from, "divergence", to.divergence);
+}
+
 void read(const json& from, StorageCount& to) {
   get(from, "arm", to.arm);
   get(from, "layer", to.layer);
@@ -319,6 +335,7 @@ void read(const json& from, Workload& to) {
   if (from.contains("recall")) get(from, "recall", to.recall);
   if (from.contains("agreement")) get(from, "agreement", to.agreement);
   if (from.contains("churn")) get(from, "churn", to.churn);
+  if (from.contains("against")) get(from, "against", to.against);
 }
 
 void read(const json& from, Equivalence& to) {
@@ -431,7 +448,7 @@ void check_names(const json& results, const std::string& place) {
         check.known_keys(entry.at(key), fmt::format("{}/recall/{}/{}", pointer, cell, key));
       ++cell;
     }
-    for (const char* key : {"state_errors", "agreement", "storage_counts", "kernel_times", "churn"}) {
+    for (const char* key : {"state_errors", "agreement", "storage_counts", "kernel_times", "churn", "against"}) {
       std::size_t row = 0;
       for (const json& entry : workload.value(key, json::array())) {
         const std::string arm = entry.at("arm");

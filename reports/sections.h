@@ -18,6 +18,7 @@ Blocks verdicts(const Results& results, const Workload& workload);
 Blocks summary(const Results& results, const Workload& workload);
 Blocks deltas(const Results& results, const Workload& workload);  // every delta with interval and method
 Blocks divergence(const Results& results, const Workload& workload);
+Blocks against(const Results& results, const Workload& workload);  // a stored baseline
 Blocks positions(const Results& results, const Workload& workload);
 Blocks generation(const Results& results, const Workload& workload);   // degeneration and agreement
 Blocks recall(const Results& results, const Workload& workload);       // pooled, and by length and depth

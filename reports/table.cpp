@@ -12,6 +12,7 @@
 #include "reports/generation_table.h"
 #include "reports/numbers.h"
 #include "reports/recall_table.h"
+#include "reports/stored_comparison.h"
 #include "reports/summary.h"
 #include "reports/task_family_table.h"
 #include "reports/task_table.h"
@@ -158,6 +159,10 @@ std::string workload_section(const Results& results, const Workload& workload, c
   text += cost_table(arms).render(options.width, options.colour);
   const std::string said = verdicts(results, workload, arms, options);
   if (!said.empty()) text += "\n" + said;
+  if (const std::string stored = stored_baseline_line(workload); !stored.empty())
+    text += "\n" + wrapped("Against " + stored + ":", options.width, 0) +
+            stored_comparison_table(workload).render(options.width, options.colour) +
+            wrapped(stored_rounding_line(workload), options.width, 0);
   return text;
 }
 

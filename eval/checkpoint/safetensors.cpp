@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "eval/checkpoint/json_text.h"
@@ -150,6 +153,29 @@ std::vector<TensorView> read_safetensors(std::span<const std::byte> bytes, const
   }
   check_tiling(std::move(extents), data.size(), file.string());
   return tensors;
+}
+
+std::size_t TensorLayout::bytes() const {
+  const auto element = safetensors_dtype_size(dtype);
+  if (!element) throw std::invalid_argument(quoted(name) + ": dtype " + dtype + "; expected a safetensors type");
+  return *element *
+         static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
+}
+
+std::string safetensors_header(std::span<const TensorLayout> tensors) {
+  json header = json::object();
+  std::uint64_t end = 0;
+  for (const TensorLayout& tensor : tensors) {
+    const std::uint64_t begin = end;
+    end += tensor.bytes();
+    header[tensor.name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
+  }
+  std::string text = header.dump();
+  text.append((length_bytes - text.size() % length_bytes) % length_bytes, ' ');
+  std::string bytes;
+  for (std::size_t i = 0; i < length_bytes; ++i)
+    bytes.push_back(static_cast<char>((std::uint64_t{text.size()} >> (8 * i)) & 0xFF));
+  return bytes + text;
 }
 
 }  // namespace replayeval

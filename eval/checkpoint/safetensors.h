@@ -19,4 +19,16 @@ std::optional<std::size_t> safetensors_dtype_size(std::string_view dtype);
 // CheckpointError.
 std::vector<TensorView> read_safetensors(std::span<const std::byte> bytes, const std::filesystem::path& file);
 
+// A tensor that is going to be written.
+struct TensorLayout {
+  std::string name, dtype;  // dtype: safetensors spelling
+  std::vector<std::int64_t> shape;
+
+  std::size_t bytes() const;  // throws std::invalid_argument on a dtype that the format does not know
+};
+
+// What stands before the data of a file that holds these tensors one behind the other: header length and header, padded
+// so that the data begin at a multiple of 8.
+std::string safetensors_header(std::span<const TensorLayout> tensors);
+
 }  // namespace replayeval

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "build_info.h"
 #include "eval/comparator/interrupt.h"
@@ -18,7 +19,8 @@ namespace replayeval {
 namespace {
 
 struct Options {
-  std::string config, device, output, only;
+  std::string config, device, output, only, save_baseline, baseline_dtype, against;
+  std::vector<std::string> baseline_arms;
   bool overwrite = false, json = false, quiet = false;
 };
 
@@ -28,6 +30,10 @@ RunRequest request_of(const Options& options) {
   if (!options.device.empty()) request.device = options.device == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
   if (!options.output.empty()) request.output = options.output;
   if (!options.only.empty()) request.only = options.only;
+  if (!options.save_baseline.empty())
+    request.save_baseline = BaselineRequest{*parse_baseline_form(options.save_baseline),
+                                            parse_dtype(options.baseline_dtype), options.baseline_arms};
+  if (!options.against.empty()) request.against = options.against;
   request.overwrite = options.overwrite;
   request.quiet = options.quiet;
   return request;
@@ -87,6 +93,22 @@ void add_run_command(CLI::App& app) {
       ->check([](const std::string& folder) { return folder.empty() ? "empty; expected a folder" : ""; }, "", "");
   command->add_option("--only", options->only, "Run this workload alone; the others can follow later")
       ->check([](const std::string& name) { return name.empty() ? "empty; expected a workload's name" : ""; }, "", "");
+  CLI::Option* save =
+      command
+          ->add_option("--save-baseline", options->save_baseline,
+                       "Keep in OUTPUT/baseline what a later run needs to be compared with this one: `hidden` states "
+                       "(full-vocabulary KL; the size is printed first) or `log_probs` (perplexity alone)")
+          ->check(CLI::IsMember({"hidden", "log_probs"}));
+  command
+      ->add_option("--baseline-dtype", options->baseline_dtype,
+                   "Type of the kept hidden states (default: the compute dtype, which loses nothing)")
+      ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
+      ->needs(save);
+  command->add_option("--baseline-arms", options->baseline_arms, "Keep these arms alone (default: all)")
+      ->delimiter(',')
+      ->needs(save);
+  command->add_option("--against", options->against,
+                      "Compare perplexity workloads with the baseline in this folder, arm by arm");
   command->add_flag("--overwrite", options->overwrite, "Discard what another run left in the result folder");
   command->add_flag("--json", options->json, "Print results.json on stdout instead of the table");
   command->add_flag("--quiet", options->quiet, "No progress on stderr");

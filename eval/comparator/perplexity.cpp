@@ -9,6 +9,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "eval/comparator/baseline/baseline_keeper.h"
+#include "eval/comparator/baseline/stored_baseline.h"
+#include "eval/comparator/baseline/stored_comparison.h"
 #include "eval/comparator/interrupt.h"
 #include "eval/comparator/length_warning.h"
 #include "eval/comparator/perplexity_pass.h"
@@ -31,44 +34,78 @@ std::int64_t batch_of(const RunContext& context, const WorkloadConfig& workload)
   return std::max<std::int64_t>(1, rows / (std::min(workload.block, workload.context) * arms));
 }
 
-// What an earlier run left of this part. A damaged shard is said to be so, and taken for none.
-std::optional<Shard> shard_left(const std::filesystem::path& folder, std::int64_t index, std::size_t arms,
-                                Progress& progress) {
+// What an earlier run left of this part. A damaged shard is said to be so, and taken for none; one without the hidden
+// states that are to be kept is of no use.
+std::optional<Shard> shard_left(const RunContext& context, const std::filesystem::path& folder, std::int64_t index,
+                                std::size_t pairs, Progress& progress) {
   if (!has_shard(folder, index)) return std::nullopt;
   try {
-    return load_shard(folder, index, arms);
+    Shard shard = load_shard(folder, index, context.arms.size(), pairs);
+    const bool hidden = context.keeper != nullptr && context.keeper->keeps_hidden();
+    if (hidden && !context.keeper->has_rows(folder, index, shard.tokens.size())) return std::nullopt;
+    return shard;
   } catch (const DamagedShard& damage) {
     progress.note(fmt::format("replayeval: warning: {}; this part is computed again", damage.what()));
     return std::nullopt;
   }
 }
 
-// All shards, computed or read back, as one; its tokens in text order.
-Shard run_shards(const RunContext& context, const WorkloadConfig& workload, datasets::WindowReader& reader,
-                 const std::filesystem::path& folder) {
-  PerplexityPass pass(context, workload, reader.documents());
-  WindowBatches batches(reader, workload.context, batch_of(context, workload));
-  Progress progress(workload.name, reader.count().scored, context.quiet);
+// All shards as one.
+struct Scored {
+  Shard totals;  // its tokens in text order
+  TokenOrder order;
+};
+
+void announce(const RunContext& context, const WorkloadConfig& workload, std::int64_t tokens, Progress& progress) {
   if (const auto warning = length_warning(context.model, workload.context))
     progress.note(fmt::format("replayeval: warning: workload '{}': {}", workload.name, *warning));
-  Shard totals;
+  if (context.keeper != nullptr)
+    progress.note(fmt::format("replayeval: workload '{}': the baseline that is kept takes {}", workload.name,
+                              context.keeper->size_text(tokens)));
+}
+
+// Computed or read back.
+Scored run_shards(const RunContext& context, const WorkloadConfig& workload, datasets::WindowReader& reader,
+                  const std::shared_ptr<const StoredWorkload>& stored, const std::filesystem::path& folder) {
+  PerplexityPass pass(context, workload, reader.documents(), stored);
+  WindowBatches batches(reader, workload.context, batch_of(context, workload));
+  const std::int64_t tokens = reader.count().scored;
+  Progress progress(workload.name, tokens, context.quiet);
+  announce(context, workload, tokens, progress);
+  Scored scored;
   for (std::int64_t index = 0; auto windows = batches.next(); ++index) {
-    std::optional<Shard> shard = shard_left(folder, index, context.arms.size(), progress);
+    std::optional<Shard> shard = shard_left(context, folder, index, pass.pairs(), progress);
     if (shard) {
       progress.skip(static_cast<std::int64_t>(shard->tokens.size()));
     } else {
       progress.start();
       stop_if_asked();
       shard = pass.run(*windows);
+      if (context.keeper != nullptr && context.keeper->keeps_hidden())
+        context.keeper->save_rows(folder, index, pass.kept());
       save_shard(folder, index, *shard);
       progress.add(static_cast<std::int64_t>(shard->tokens.size()));
     }
-    add_costs(totals, *shard);
-    totals.tokens.append(std::move(shard->tokens));
+    add_costs(scored.totals, *shard);
+    scored.order.shard_tokens.push_back(shard->tokens.size());
+    scored.totals.tokens.append(std::move(shard->tokens));
   }
   progress.finish();
-  totals.tokens.sort_by_text();
-  return totals;
+  scored.order.came = scored.totals.tokens.sort_by_text();
+  return scored;
+}
+
+// Whether it holds what is going to be scored, before that takes its time.
+std::shared_ptr<const StoredWorkload> stored_workload(const RunContext& context, const WorkloadConfig& workload,
+                                                      const datasets::WindowReader& reader) {
+  if (context.against == nullptr) return nullptr;
+  auto stored = context.against->workload(workload.name, reader.describe());
+  const std::int64_t tokens = reader.count().scored;
+  if (static_cast<std::int64_t>(stored->size()) != tokens)
+    throw BaselineError(
+        fmt::format("workload '{}': the stored baseline holds {} tokens; expected {}, as this run scores",
+                    workload.name, stored->size(), tokens));
+  return stored;
 }
 
 // The windows whose states are probed: the first full-length one of each document in turn, so that several texts speak;
@@ -154,7 +191,9 @@ reports::Workload run_perplexity(const RunContext& context, const WorkloadConfig
   datasets::WindowReader reader = open_windows(workload, context.model.vocab_size(), context.tokenizer);
   // First of all: a long run shall not end with the news that no window is long enough.
   const std::vector<datasets::Window> probed = probe_windows(context, workload, reader);
-  const Shard totals = run_shards(context, workload, reader, folders.shards);
+  const std::shared_ptr<const StoredWorkload> stored = stored_workload(context, workload, reader);
+  const Scored scored = run_shards(context, workload, reader, stored, folders.shards);
+  const Shard& totals = scored.totals;
   if (totals.tokens.size() == 0) {
     throw std::runtime_error(fmt::format("workload '{}': its sources hold nothing to score", workload.name));
   }
@@ -172,7 +211,9 @@ reports::Workload run_perplexity(const RunContext& context, const WorkloadConfig
   result.data["tokens_decoded"] = totals.decoded_tokens;
   result.data["documents"] = reader.documents().size();
   write_token_files(context, workload.name, totals.tokens, reader.documents(), folders.tokens);
+  if (context.keeper != nullptr) context.keeper->write(workload.name, totals.tokens, scored.order, folders.shards);
   summarise_tokens(context, workload, totals.tokens, result);
+  if (stored) compare_with_stored(context, totals.tokens, *stored, result);
   summarise_costs(context, totals, result);
   describe_memory(context, result);
   if (workload.state_error) probe(context, workload, probed, result);

@@ -14,6 +14,9 @@
 
 namespace replayeval {
 
+class BaselineKeeper;
+class StoredBaseline;
+
 // What a workload runs with; all of it outlives the workload.
 struct RunContext {
   const RunConfig& config;
@@ -21,7 +24,9 @@ struct RunContext {
   std::shared_ptr<const datasets::Tokenizer> tokenizer;
   std::vector<Arm> arms;
   std::size_t baseline = 0;
-  bool quiet = false;  // no progress on stderr
+  bool quiet = false;                       // no progress on stderr
+  const BaselineKeeper* keeper = nullptr;   // of perplexity workloads, if a portable baseline is to be written
+  const StoredBaseline* against = nullptr;  // that perplexity workloads are compared with, if any
 };
 
 // Where it leaves its work: shards while it runs, per-token arrays at the end.

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <stdexcept>
 #include <utility>
 
+#include "eval/comparator/baseline/baseline_keeper.h"
 #include "eval/comparator/prompt.h"
 
 namespace replayeval {
@@ -49,11 +51,23 @@ std::vector<std::int64_t> scored_rows(const std::vector<datasets::Window>& windo
 }  // namespace
 
 PerplexityPass::PerplexityPass(const RunContext& context, const WorkloadConfig& workload,
-                               const std::vector<datasets::DocumentInfo>& documents)
-    : context_(context), workload_(workload), documents_(documents) {
-  const std::int64_t row_bytes =
-      static_cast<std::int64_t>(context.arms.size() * sizeof(float)) * context.model.vocab_size();
+                               const std::vector<datasets::DocumentInfo>& documents,
+                               std::shared_ptr<const StoredWorkload> stored)
+    : context_(context), workload_(workload), documents_(documents), stored_(std::move(stored)) {
+  if (stored_ && context.against->form() == BaselineForm::hidden) pairs_ = context.against->pairs(context.arms);
+  const std::size_t arms = context.arms.size() + (pairs_.empty() ? 0 : context.against->arm_count());
+  const std::int64_t row_bytes = static_cast<std::int64_t>(arms * sizeof(float)) * context.model.vocab_size();
   rows_per_chunk_ = std::max<std::int64_t>(1, logits_bytes / row_bytes);
+}
+
+PerplexityPass::Scores PerplexityPass::make_scores() const {
+  const Dtype dtype = context_.model.options().compute_dtype;
+  Scores scores{{names_of(context_.arms), context_.baseline, dtype}, {}};
+  for (const StoredPair& pair : pairs_)
+    scores.pairs.emplace_back(
+        std::vector<std::string>{context_.against->arm_name(pair.stored) + ", stored", context_.arms[pair.arm].name},
+        std::size_t{0}, dtype);
+  return scores;
 }
 
 DecodeCache& PerplexityPass::cache_for(std::int64_t slots) {
@@ -78,8 +92,8 @@ Shard PerplexityPass::run(const std::vector<datasets::Window>& windows) {
   DecodeCache& cache = cache_for(ids.size(0));
   const auto counts_before = counts_of(cache);
   KernelClock clock(context_.model.options().device);
-  metrics::DivergenceAccumulator scores(names_of(context_.arms), context_.baseline,
-                                        context_.model.options().compute_dtype);
+  Scores scores = make_scores();
+  if (context_.keeper != nullptr) kept_ = context_.keeper->empty_rows();
   Shard shard;
   const std::int64_t prompt = workload_.prefill_tokens;
   if (prompt > 0) prefill(ids.narrow(1, 0, prompt), cache, clock);
@@ -88,7 +102,11 @@ Shard PerplexityPass::run(const std::vector<datasets::Window>& windows) {
     const at::Tensor hidden = context_.model.forward(ids.narrow(1, begin, tokens), cache, workload_.mode, &clock);
     score(hidden, windows, begin, scores, shard, clock);
   }
-  for (std::size_t arm = 0; arm < context_.arms.size(); ++arm) shard.tokens.arms.push_back(scores.tokens(arm));
+  for (std::size_t arm = 0; arm < context_.arms.size(); ++arm) shard.tokens.arms.push_back(scores.arms.tokens(arm));
+  for (const metrics::DivergenceAccumulator& pair : scores.pairs) {
+    shard.tokens.stored.push_back(pair.tokens(0));
+    shard.tokens.against.push_back(pair.tokens(1));
+  }
   shard.decoded_tokens = ids.numel() - ids.size(0) * prompt;
   shard.kernel_seconds = clock.totals();
   shard.storage_counts = counts_since(counts_of(cache), counts_before);
@@ -97,32 +115,55 @@ Shard PerplexityPass::run(const std::vector<datasets::Window>& windows) {
 }
 
 void PerplexityPass::score(const at::Tensor& hidden, const std::vector<datasets::Window>& windows, std::int64_t begin,
-                           metrics::DivergenceAccumulator& scores, Shard& shard, KernelClock& clock) const {
+                           Scores& scores, Shard& shard, KernelClock& clock) {
   const std::size_t first_token = shard.tokens.size();
   std::vector<std::int64_t> rows = scored_rows(windows, begin, hidden.size(2), shard.tokens);
   if (rows.empty()) return;
   const auto count = static_cast<std::int64_t>(rows.size());
   const at::Tensor index = at::from_blob(rows.data(), {count}, at::kLong).to(hidden.device());
-  const at::Tensor targets = at::from_blob(shard.tokens.target.data() + first_token, {count}, at::kLong);
   const at::Tensor flat = hidden.flatten(1, 2);
   for (std::int64_t row = 0; row < count; row += rows_per_chunk_) {
     const std::int64_t chunk = std::min(rows_per_chunk_, count - row);
-    at::Tensor logits;
-    {
-      const KernelClock::Scope scope(&clock, "", "head");
-      logits = context_.model.logits(flat.index_select(1, index.narrow(0, row, chunk)));
+    const at::Tensor chosen = flat.index_select(1, index.narrow(0, row, chunk));
+    if (context_.keeper != nullptr && context_.keeper->keeps_hidden()) {
+      const KernelClock::Scope scope(&clock, "", "metrics");
+      context_.keeper->append(kept_, chosen);
     }
-    const KernelClock::Scope scope(&clock, "", "metrics");
+    const std::size_t token = first_token + static_cast<std::size_t>(row);
     try {
-      scores.add(logits, targets.narrow(0, row, chunk));
+      add(chosen, token, scores, shard.tokens, clock);
     } catch (const std::runtime_error& error) {
-      const auto token = first_token + static_cast<std::size_t>(row);
       const std::int64_t number = shard.tokens.document[token];
       const datasets::DocumentInfo& document = documents_.at(static_cast<std::size_t>(number));
       throw std::runtime_error(fmt::format(
           "workload '{}', document {} ('{}' of source '{}'), predictions from token {} on: {}", workload_.name, number,
           document.id, document.source, shard.tokens.position[token], error.what()));
     }
+  }
+}
+
+void PerplexityPass::add(const at::Tensor& hidden, std::size_t first_token, Scores& scores, const TokenRecords& tokens,
+                         KernelClock& clock) const {
+  const std::int64_t arms = hidden.size(0), count = hidden.size(1);
+  at::Tensor rows = hidden;
+  if (!pairs_.empty()) {
+    // In one product with the arms' own: what has not changed then has equal logits, to the bit.
+    const auto places = stored_->find(tokens, first_token, static_cast<std::size_t>(count));
+    rows = at::cat({hidden, stored_->hidden(places).to(hidden.options())});
+  }
+  at::Tensor logits;
+  {
+    const KernelClock::Scope scope(&clock, "", "head");
+    logits = context_.model.logits(rows);
+  }
+  const KernelClock::Scope scope(&clock, "", "metrics");
+  const at::Tensor targets = at::empty({count}, at::kLong);
+  std::copy_n(tokens.target.begin() + static_cast<std::ptrdiff_t>(first_token), count,
+              targets.mutable_data_ptr<std::int64_t>());
+  scores.arms.add(logits.narrow(0, 0, arms), targets);
+  for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
+    const std::array both = {logits[arms + pairs_[pair].stored], logits[static_cast<std::int64_t>(pairs_[pair].arm)]};
+    scores.pairs[pair].add(both, targets);
   }
 }
 

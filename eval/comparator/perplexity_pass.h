@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "datasets/windows.h"
+#include "eval/comparator/baseline/hidden_rows.h"
+#include "eval/comparator/baseline/stored_baseline.h"
 #include "eval/comparator/perplexity.h"
 #include "eval/comparator/token_records.h"
 
@@ -12,23 +14,41 @@ namespace replayeval {
 class PerplexityPass {
  public:
   // Decodes `block` tokens per call in teacher-forced mode. `documents`: the windows' own, for messages; may grow. All
-  // three outlive the pass.
+  // three outlive the pass. `stored`: what the context's stored baseline keeps of the workload, where it has one.
   PerplexityPass(const RunContext& context, const WorkloadConfig& workload,
-                 const std::vector<datasets::DocumentInfo>& documents);
+                 const std::vector<datasets::DocumentInfo>& documents,
+                 std::shared_ptr<const StoredWorkload> stored = nullptr);
 
   // Windows of one length. Sequences start empty: state, convolution, ring and KV are reset first. The workload's
   // prefill_tokens, if any, are then computed as servers compute prompts and only the others go through the arms.
   Shard run(const std::vector<datasets::Window>& windows);
+  // Of the last run's tokens, in the shard's order, what the context's keeper keeps.
+  const HiddenRows& kept() const { return kept_; }
+
+  // Pairs whose whole distributions are compared: 0 without stored hidden states.
+  std::size_t pairs() const { return pairs_.size(); }
 
  private:
-  void score(const at::Tensor& hidden, const std::vector<datasets::Window>& windows, std::int64_t begin,
-             metrics::DivergenceAccumulator& scores, Shard& shard, KernelClock& clock) const;
+  struct Scores {
+    metrics::DivergenceAccumulator arms;
+    std::vector<metrics::DivergenceAccumulator> pairs;  // each of a stored arm and the run's
+  };
+
+  Scores make_scores() const;
+  void score(const at::Tensor& hidden, const std::vector<datasets::Window>& windows, std::int64_t begin, Scores& scores,
+             Shard& shard, KernelClock& clock);
+  // hidden: [arms, tokens, hidden_size] of the tokens that are recorded from `first_token` on.
+  void add(const at::Tensor& hidden, std::size_t first_token, Scores& scores, const TokenRecords& tokens,
+           KernelClock& clock) const;
   DecodeCache& cache_for(std::int64_t slots);
   void prefill(const at::Tensor& ids, DecodeCache& cache, KernelClock& clock);
 
   const RunContext& context_;
   const WorkloadConfig& workload_;
   const std::vector<datasets::DocumentInfo>& documents_;
+  std::shared_ptr<const StoredWorkload> stored_;
+  std::vector<StoredPair> pairs_;
+  HiddenRows kept_;
   std::int64_t rows_per_chunk_ = 0;  // so that the logits of all arms stay within a fixed memory
   std::unique_ptr<DecodeCache> cache_, prompts_;
 };

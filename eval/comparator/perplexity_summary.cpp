@@ -56,18 +56,23 @@ void summarise_tokens(const RunContext& context, const WorkloadConfig& workload,
     measured[names::perplexity] = metric_of(metrics::perplexity(arm.log_prob, records.document, options));
     measured[names::mean_log_likelihood] = metric_of(metrics::clustered_t(arm.log_prob, records.document, options));
     if (a == context.baseline) continue;
-    const metrics::MeanEstimate delta =
-        metrics::paired_delta(baseline.log_prob, arm.log_prob, records.document, options);
-    auto& deltas = result.deltas[name];
-    deltas[names::delta_log_likelihood] = delta_of(delta.bootstrap);
-    deltas[names::delta_log_likelihood_t] = delta_of(delta.t);
-    deltas[names::perplexity_ratio] = delta_of(metrics::relative_perplexity_delta(delta.bootstrap));
-    deltas[names::perplexity_ratio_t] = delta_of(metrics::relative_perplexity_delta(delta.t));
+    result.deltas[name] = perplexity_deltas(baseline, arm, records.document, options);
     for (const auto& [metric, estimate] : metrics::summary(arm, baseline, records.document, options)) {
       result.divergence[name][metric] = metric_of(estimate);
     }
   }
   add_positions(context, workload, records, options, result);
+}
+
+std::map<std::string, reports::Delta> perplexity_deltas(const metrics::TokenDivergence& baseline,
+                                                        const metrics::TokenDivergence& arm,
+                                                        const std::vector<std::int64_t>& document,
+                                                        const metrics::IntervalOptions& options) {
+  const metrics::MeanEstimate delta = metrics::paired_delta(baseline.log_prob, arm.log_prob, document, options);
+  return {{names::delta_log_likelihood, delta_of(delta.bootstrap)},
+          {names::delta_log_likelihood_t, delta_of(delta.t)},
+          {names::perplexity_ratio, delta_of(metrics::relative_perplexity_delta(delta.bootstrap))},
+          {names::perplexity_ratio_t, delta_of(metrics::relative_perplexity_delta(delta.t))}};
 }
 
 void summarise_costs(const RunContext& context, const Shard& totals, reports::Workload& result) {

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "datasets/windows.h"
 #include "eval/comparator/perplexity.h"
 #include "eval/comparator/token_records.h"
+#include "eval/metrics/statistics.h"
 #include "reports/results.h"
 
 namespace replayeval {
@@ -13,6 +17,12 @@ namespace replayeval {
 // Fills arms, deltas, divergence and positions of `result`. `records` in text order.
 void summarise_tokens(const RunContext& context, const WorkloadConfig& workload, const TokenRecords& records,
                       reports::Workload& result);
+
+// An arm against a baseline on the same tokens: differences of perplexity and of the mean log-likelihood.
+std::map<std::string, reports::Delta> perplexity_deltas(const metrics::TokenDivergence& baseline,
+                                                        const metrics::TokenDivergence& arm,
+                                                        const std::vector<std::int64_t>& document,
+                                                        const metrics::IntervalOptions& options);
 
 // Fills speed, kernel times and storage counts. An arm's seconds are those of its own kernels plus an equal share of
 // the work that all arms share (dense layers, head); measuring divergence is nobody's.

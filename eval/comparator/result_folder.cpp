@@ -22,7 +22,7 @@ constexpr const char* identity_name = "identity.json";
 constexpr const char* lock_name = ".lock";
 constexpr const char* revision_key = "revision";  // in identity.json, beside the identity's own
 // All that a run may have written; --overwrite deletes these and nothing else.
-constexpr const char* own_names[] = {"progress",     "tokens",    "samples",     "figures",
+constexpr const char* own_names[] = {"progress",     "tokens",    "samples",     "figures",    "baseline",
                                      "results.json", "report.md", "report.html", identity_name};
 
 // Whether it was not there before.

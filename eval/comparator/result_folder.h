@@ -4,6 +4,7 @@
 //                   And the program's revision, which unfinished work must not mix
 //   progress/       finished shards of work; removed when the run is complete
 //   tokens/         per-token arrays and generated ids, one .npy per arm and workload
+//   baseline/       a portable baseline, if one was asked for (baseline_format.h)
 //   samples/        documents with answers and metrics, prompts with their texts: one JSONL file per arm and workload
 //   results.json    written when a workload is complete; report.* are made from it
 //
@@ -40,6 +41,7 @@ class ResultFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path results_file() const { return path_ / "results.json"; }
   std::filesystem::path tokens_folder() const { return path_ / "tokens"; }
+  std::filesystem::path baseline_folder() const { return path_ / "baseline"; }
   std::filesystem::path samples_folder() const { return path_ / "samples"; }
   std::filesystem::path shard_folder(const std::string& workload) const { return path_ / "progress" / workload; }
 

@@ -10,6 +10,8 @@
 
 #include "eval/checkpoint/checkpoint.h"
 #include "eval/checkpoint/float8_scales.h"
+#include "eval/comparator/baseline/baseline_keeper.h"
+#include "eval/comparator/baseline/stored_baseline.h"
 #include "eval/comparator/churn/churn_workload.h"
 #include "eval/comparator/environment.h"
 #include "eval/comparator/generation/generation_workload.h"
@@ -33,7 +35,8 @@ using nlohmann::json;
 
 // All that decides the numbers. Two runs may share a result folder if these are equal.
 json identity_of(const RunConfig& config, const Checkpoint& checkpoint,
-                 const std::shared_ptr<const datasets::Tokenizer>& tokenizer) {
+                 const std::shared_ptr<const datasets::Tokenizer>& tokenizer,
+                 const std::optional<StoredBaseline>& against) {
   json data = json::object();
   const Architecture architecture = describe_architecture(checkpoint);
   for (const WorkloadConfig& workload : config.workloads) {
@@ -60,11 +63,13 @@ json identity_of(const RunConfig& config, const Checkpoint& checkpoint,
   }
   json as_run = to_json(config);
   as_run.erase("name");  // a config may be renamed
-  return {{"schema_version", reports::schema_version},
-          {"config", std::move(as_run)},
-          {"checkpoint_sha256", checkpoint.sha256()},
-          {"tokenizer_sha256", tokenizer ? tokenizer->sha256() : ""},
-          {"data", std::move(data)}};
+  json identity = {{"schema_version", reports::schema_version},
+                   {"config", std::move(as_run)},
+                   {"checkpoint_sha256", checkpoint.sha256()},
+                   {"tokenizer_sha256", tokenizer ? tokenizer->sha256() : ""},
+                   {"data", std::move(data)}};
+  if (against) identity["against_sha256"] = against->sha256();
+  return identity;
 }
 
 std::vector<const WorkloadConfig*> asked_for(const RunConfig& config, const std::optional<std::string>& only) {
@@ -156,6 +161,15 @@ reports::Workload run_workload(const RunContext& context, const WorkloadConfig& 
   return run_perplexity(context, workload, {folder.shard_folder(workload.name), folder.tokens_folder()});
 }
 
+// Results that are there without the baseline that is asked for: the hidden states are gone.
+void expect_baseline(const ResultFolder& folder, const BaselineKeeper* keeper, const WorkloadConfig& workload) {
+  if (keeper == nullptr || workload.kind != "perplexity" || keeper->holds(workload.name)) return;
+  throw ResultFolderError(
+      fmt::format("{}: holds the results of workload '{}', but not the baseline asked for; to compute it again, use "
+                  "--overwrite or another --output",
+                  folder.path().string(), workload.name));
+}
+
 void write_reports(const reports::Results& results, const std::filesystem::path& folder) {
   reports::write_markdown_report(results, folder);
   reports::write_html_report({reports::run_of(results, folder)}, {}, folder);
@@ -181,20 +195,37 @@ RunOutcome run(const RunRequest& request) {
   if (config.needs_tokenizer()) tokenizer = datasets::load_tokenizer(checkpoint.folder());
 
   const std::filesystem::path path = request.output.value_or(std::filesystem::path("results") / config.name);
+  std::optional<StoredBaseline> against;
+  if (request.against) against = StoredBaseline::open(*request.against);
   std::unique_ptr<Model> model;  // loaded only if there is work left, and before anything is overwritten
-  if (request.overwrite) model = load_model(checkpoint, options);
-  ResultFolder folder = ResultFolder::open(path, identity_of(config, checkpoint, tokenizer),
+  const auto load = [&] {
+    model = load_model(checkpoint, options);
+    if (against) against->check(*model);
+  };
+  if (request.overwrite) load();
+  ResultFolder folder = ResultFolder::open(path, identity_of(config, checkpoint, tokenizer, against),
                                            tool_description().at("git"), request.overwrite);
   RunOutcome outcome{{}, path, true};
   if (std::filesystem::exists(folder.results_file())) outcome.results = reports::load_results(folder.results_file());
 
+  std::optional<BaselineKeeper> keeper;
+  if (request.save_baseline)
+    keeper.emplace(folder.baseline_folder(), *request.save_baseline, arms,
+                   describe_architecture(checkpoint).hidden_size, options.compute_dtype);
+
   for (const WorkloadConfig* workload : workloads) {
-    if (holds(outcome.results, workload->name)) continue;
+    if (holds(outcome.results, workload->name)) {
+      expect_baseline(folder, keeper ? &*keeper : nullptr, *workload);
+      continue;
+    }
     outcome.was_complete = false;
-    if (!model) model = load_model(checkpoint, options);
-    const RunContext context{config, *model, tokenizer, arms, config.baseline_index(), request.quiet};
+    if (!model) load();
+    RunContext context{config, *model, tokenizer, arms, config.baseline_index(), request.quiet};
+    if (keeper) context.keeper = &*keeper;
+    if (against) context.against = &*against;
     reports::Workload result = run_workload(context, *workload, folder);
     describe_run(context, checkpoint, outcome.results);
+    if (keeper && workload->kind == "perplexity") keeper->describe(outcome.results, result, *model);
     insert_in_order(config, outcome.results, std::move(result));
     outcome.results.task_families = task_families(outcome.results);
     reports::save_results(outcome.results, folder.results_file());

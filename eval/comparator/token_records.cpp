@@ -33,6 +33,21 @@ void append_to(std::vector<T>& into, const std::vector<T>& from) {
   into.insert(into.end(), from.begin(), from.end());
 }
 
+void append_arms(std::vector<metrics::TokenDivergence>& into, const std::vector<metrics::TokenDivergence>& from) {
+  if (into.empty()) into.resize(from.size());
+  for (std::size_t arm = 0; arm < into.size(); ++arm) {
+    append_to(into[arm].log_prob, from[arm].log_prob);
+    append_to(into[arm].kl, from[arm].kl);
+    append_to(into[arm].delta_p, from[arm].delta_p);
+    append_to(into[arm].rank, from[arm].rank);
+    append_to(into[arm].same_top1, from[arm].same_top1);
+    append_to(into[arm].tie, from[arm].tie);
+  }
+}
+
+// Of a shard's array on the disk.
+std::size_t row_count(std::size_t arms, std::size_t pairs) { return token_rows + arm_rows * (arms + 2 * pairs); }
+
 template <typename T>
 void permute(std::vector<T>& values, const std::vector<std::size_t>& order) {
   std::vector<T> permuted;
@@ -48,13 +63,15 @@ void for_each_array(Records& records, Visit visit) {
   visit(records.position);
   visit(records.window_position);
   visit(records.target);
-  for (auto& arm : records.arms) {
-    visit(arm.log_prob);
-    visit(arm.kl);
-    visit(arm.delta_p);
-    visit(arm.rank);
-    visit(arm.same_top1);
-    visit(arm.tie);
+  for (auto* arms : {&records.arms, &records.stored, &records.against}) {
+    for (auto& arm : *arms) {
+      visit(arm.log_prob);
+      visit(arm.kl);
+      visit(arm.delta_p);
+      visit(arm.rank);
+      visit(arm.same_top1);
+      visit(arm.tie);
+    }
   }
 }
 
@@ -134,41 +151,37 @@ void costs_from_json(const nlohmann::json& json, Shard& shard) {
 }
 
 void TokenRecords::append(TokenRecords&& other) {
-  if (arms.empty()) arms.resize(other.arms.size());
   append_to(document, other.document);
   append_to(position, other.position);
   append_to(window_position, other.window_position);
   append_to(target, other.target);
-  for (std::size_t arm = 0; arm < arms.size(); ++arm) {
-    append_to(arms[arm].log_prob, other.arms[arm].log_prob);
-    append_to(arms[arm].kl, other.arms[arm].kl);
-    append_to(arms[arm].delta_p, other.arms[arm].delta_p);
-    append_to(arms[arm].rank, other.arms[arm].rank);
-    append_to(arms[arm].same_top1, other.arms[arm].same_top1);
-    append_to(arms[arm].tie, other.arms[arm].tie);
-  }
+  append_arms(arms, other.arms);
+  append_arms(stored, other.stored);
+  append_arms(against, other.against);
 }
 
-void TokenRecords::sort_by_text() {
+std::vector<std::size_t> TokenRecords::sort_by_text() {
   std::vector<std::size_t> order(size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return std::tie(document[a], position[a]) < std::tie(document[b], position[b]);
   });
   for_each_array(*this, [&](auto& values) { permute(values, order); });
+  return order;
 }
 
 bool has_shard(const fs::path& folder, std::int64_t index) { return fs::exists(shard_file(folder, index, "json")); }
 
 void save_shard(const fs::path& folder, std::int64_t index, const Shard& shard) {
   fs::create_directories(folder);
+  const std::size_t rows = row_count(shard.tokens.arms.size(), shard.tokens.against.size());
   std::vector<double> values;
-  values.reserve((token_rows + arm_rows * shard.tokens.arms.size()) * shard.tokens.size());
+  values.reserve(rows * shard.tokens.size());
   for_each_array(shard.tokens, [&](const auto& array) {
     for (const auto value : array) values.push_back(static_cast<double>(value));
   });
-  const auto rows = static_cast<std::int64_t>(token_rows + arm_rows * shard.tokens.arms.size());
-  write_npy(shard_file(folder, index, "npy"), {rows, static_cast<std::int64_t>(shard.tokens.size())},
+  write_npy(shard_file(folder, index, "npy"),
+            {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(shard.tokens.size())},
             std::span<const double>(values));
   const nlohmann::json costs = costs_to_json(shard);
   const nlohmann::json said = {{"costs", costs},
@@ -177,7 +190,7 @@ void save_shard(const fs::path& folder, std::int64_t index, const Shard& shard) 
   reports::write_file_atomically(shard_file(folder, index, "json"), said.dump());
 }
 
-Shard load_shard(const fs::path& folder, std::int64_t index, std::size_t arms) {
+Shard load_shard(const fs::path& folder, std::int64_t index, std::size_t arms, std::size_t pairs) {
   const fs::path json_file = shard_file(folder, index, "json");
   const fs::path arrays = shard_file(folder, index, "npy");
   Shard shard = read_costs(json_file, arrays);
@@ -187,11 +200,14 @@ Shard load_shard(const fs::path& folder, std::int64_t index, std::size_t arms) {
     throw DamagedShard(fmt::format("{}: expected counts of {} arms, all of the same mixers", json_file.string(), arms));
   }
   const DoubleArray stored = read_npy_double(arrays);
-  const auto rows = static_cast<std::int64_t>(token_rows + arm_rows * arms);
+  const auto rows = static_cast<std::int64_t>(row_count(arms, pairs));
   if (stored.shape.size() != 2 || stored.shape[0] != rows) {
-    throw DamagedShard(fmt::format("{}: expected {} rows for {} arms", arrays.string(), rows, arms));
+    throw DamagedShard(
+        fmt::format("{}: expected {} rows for {} arms and {} stored pairs", arrays.string(), rows, arms, pairs));
   }
   shard.tokens.arms.resize(arms);
+  shard.tokens.stored.resize(pairs);
+  shard.tokens.against.resize(pairs);
   const auto count = static_cast<std::size_t>(stored.shape[1]);
   std::size_t at = 0;
   for_each_array(shard.tokens, [&]<typename T>(std::vector<T>& array) {

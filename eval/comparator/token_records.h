@@ -20,10 +20,14 @@ struct TokenRecords {
   std::vector<std::int64_t> window_position;  // tokens that the model had decoded in this window before predicting it
   std::vector<std::int64_t> target;           // the token id that was predicted
   std::vector<metrics::TokenDivergence> arms;
+  // Where a stored baseline's hidden states are compared with (stored_baseline.h): by pair, the stored arm's ...
+  std::vector<metrics::TokenDivergence> stored;
+  std::vector<metrics::TokenDivergence> against;  // ... and the run's arm's, with that as its baseline
 
   std::size_t size() const { return target.size(); }
   void append(TokenRecords&& other);
-  void sort_by_text();  // by document, then position
+  // By document, then position. Returns which of the tokens each one was before.
+  std::vector<std::size_t> sort_by_text();
 };
 
 // A piece of work that is done: its tokens and what it cost.
@@ -49,9 +53,9 @@ class DamagedShard : public std::runtime_error {
 
 // Shard `index` of a folder: NAME.npy with the tokens, and NAME.json with costs and both parts' SHA-256, which is
 // written last. load_shard throws DamagedShard when a file is missing, is not what its hash says, or is of another
-// shape than `arms` asks for.
+// shape than `arms` and `pairs` (of stored and against) ask for.
 bool has_shard(const std::filesystem::path& folder, std::int64_t index);
 void save_shard(const std::filesystem::path& folder, std::int64_t index, const Shard& shard);
-Shard load_shard(const std::filesystem::path& folder, std::int64_t index, std::size_t arms);
+Shard load_shard(const std::filesystem::path& folder, std::int64_t index, std::size_t arms, std::size_t pairs = 0);
 
 }  // namespace replayeval

@@ -105,6 +105,24 @@ bool read_count(const Rule& rule, const Workload& workload, Measurement& measure
   return found;
 }
 
+bool read_stored(const std::string& group, const Results& results, const Workload& workload, const std::string& name,
+                 Measurement& measured) {
+  const auto row = std::find_if(workload.against.begin(), workload.against.end(),
+                                [&](const StoredComparison& one) { return one.arm == measured.arm; });
+  if (row == workload.against.end()) return false;
+  if (group == "stored_delta") {
+    const auto delta = row->deltas.find(name);
+    if (delta == row->deltas.end()) return false;
+    read_delta(delta->second, measured);
+    measured.n = count_behind(workload, measured.arm, name);
+    return true;
+  }
+  const auto metric = row->divergence.find(name);
+  if (metric == row->divergence.end()) return false;
+  read_metric(metric->second, results, measured);
+  return true;
+}
+
 // False where the arm has no such number.
 bool read(const Rule& rule, const Results& results, const Workload& workload, const std::string& name,
           Measurement& measured) {
@@ -117,6 +135,7 @@ bool read(const Rule& rule, const Results& results, const Workload& workload, co
     measured.n = count_behind(workload, measured.arm, name);
     return true;
   }
+  if (group.starts_with("stored_")) return read_stored(group, results, workload, name, measured);
   if (group == "divergence" || group == "arm") {
     const ArmResult* own = result_of(workload, measured.arm);
     const Metric* metric = nullptr;
@@ -135,7 +154,8 @@ bool read(const Rule& rule, const Results& results, const Workload& workload, co
 
 bool random_weights(const Rule& rule, const Results& results) {
   const std::string group = rule.group();
-  return rule.compare == Compare::interval && (group == "delta" || group == "divergence" || group == "arm") &&
+  return rule.compare == Compare::interval &&
+         (group.ends_with("delta") || group.ends_with("divergence") || group == "arm") &&
          results.checkpoint.is_object() && results.checkpoint.value("weights", "") == "random";
 }
 

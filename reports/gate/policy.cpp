@@ -27,7 +27,8 @@ Unit unit_of(const Rule& rule) {
 }  // namespace
 
 std::vector<std::string> groups() {
-  return {"delta", "divergence", "arm", "speed", "bytes", "state_error", "storage", "churn"};
+  return {"delta", "divergence", "stored_delta", "stored_divergence", "arm",
+          "speed", "bytes",      "state_error",  "storage",           "churn"};
 }
 
 std::vector<std::string> names_of_group(const std::string& group) {

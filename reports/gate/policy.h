@@ -62,6 +62,7 @@ struct Policy {
 // The groups that a metric's name starts with.
 //   delta        a difference from the baseline arm: perplexity_relative, acc, truncated, accuracy/TASK, ...
 //   divergence   of an arm's distributions from the baseline arm's: kl_mean, same_top1, identical, ...
+//   stored_delta, stored_divergence   the same from what a portable baseline keeps of the arm (run --against)
 //   arm          an arm's own number: perplexity, acc, ...
 //   speed        tokens_per_second, and over_baseline: the ratio to the baseline arm in the same run
 //   bytes        state, ring: stored per sequence
@@ -69,7 +70,7 @@ struct Policy {
 //   storage      saturated, non_finite: values stored so, over all layers
 //   churn        broken: checks that do not hold
 std::vector<std::string> groups();
-// The names of a group where they are fixed; empty where results decide (delta, divergence, arm).
+// The names of a group where they are fixed; empty where results decide (delta, divergence, stored_*, arm).
 std::vector<std::string> names_of_group(const std::string& group);
 
 // Numbers that have no sampling error: they are compared by value.

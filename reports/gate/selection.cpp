@@ -38,7 +38,7 @@ bool of_generations(const std::string& name) {
 bool could_have(const Rule& rule, const std::string& kind) {
   const std::string group = rule.group(), name = rule.pattern();
   if (group == "churn") return kind == "churn";
-  if (group == "state_error") return kind == "perplexity";
+  if (group == "state_error" || group.starts_with("stored_")) return kind == "perplexity";
   if (group == "storage" || group == "speed" || group == "bytes") return kind != "churn";
   if (of_tokens(name)) return kind == "perplexity" || (kind == "task" && name.starts_with("perplexity"));
   if (name.starts_with("accuracy/")) return kind == "recall";
@@ -121,10 +121,14 @@ void select_workloads(const Rule& rule, const Results& results, Selection& selec
 }
 
 template <typename Map>
+void add_matching(const Map& metrics, const std::string& pattern, std::set<std::string>& names) {
+  for (const auto& [name, unused] : metrics)
+    if (matches(pattern, name)) names.insert(name);
+}
+
+template <typename Map>
 void add_names(const Map& by_arm, const std::string& pattern, std::set<std::string>& names) {
-  for (const auto& [arm, metrics] : by_arm)
-    for (const auto& [name, unused] : metrics)
-      if (matches(pattern, name)) names.insert(name);
+  for (const auto& [arm, metrics] : by_arm) add_matching(metrics, pattern, names);
 }
 
 bool has_speed(const Workload& workload) {
@@ -152,10 +156,12 @@ std::vector<std::string> metrics_in(const Rule& rule, const Workload& workload) 
   std::set<std::string> names;
   if (group == "delta") add_names(workload.deltas, pattern, names);
   if (group == "divergence") add_names(workload.divergence, pattern, names);
+  for (const StoredComparison& row : workload.against) {
+    if (group == "stored_delta") add_matching(row.deltas, pattern, names);
+    if (group == "stored_divergence") add_matching(row.divergence, pattern, names);
+  }
   if (group == "arm")
-    for (const auto& [arm, result] : workload.arms)
-      for (const auto& [name, unused] : result.metrics)
-        if (matches(pattern, name)) names.insert(name);
+    for (const auto& [arm, result] : workload.arms) add_matching(result.metrics, pattern, names);
   if ((group == "speed" && has_speed(workload)) || (group == "bytes" && has_bytes(workload, pattern)) ||
       (group == "state_error" && has_state_error(workload, pattern)) ||
       (group == "storage" && !workload.storage_counts.empty()) || (group == "churn" && !workload.churn.empty()))

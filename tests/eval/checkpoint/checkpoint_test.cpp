@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "datasets/sha256.h"
+#include "eval/checkpoint/safetensors.h"
 #include "tests/eval/checkpoint/checkpoint_folder.h"
 #include "tests/eval/checkpoint/expect_error.h"
 
@@ -58,6 +59,18 @@ class CheckpointTest : public ::testing::Test {
 
   TemporaryFolder folder_;
 };
+
+TEST_F(CheckpointTest, ReadsWhatWasLaidOut) {
+  const std::vector<TensorLayout> tensors = {{"second", "BF16", {3, 1}}, {"first", "I64", {2}}};
+  const std::string header = replayeval::safetensors_header(tensors);
+  EXPECT_EQ(header.size() % 8, 0U);
+  write_bytes(file(), header + std::string("aabbcc") + std::string("1234567887654321"));
+  const Checkpoint checkpoint = open();
+  EXPECT_EQ(checkpoint.tensor("second").shape, (std::vector<std::int64_t>{3, 1}));
+  EXPECT_EQ(checkpoint.tensor("second").bytes.size(), 6U);
+  EXPECT_EQ(std::to_integer<char>(checkpoint.tensor("first").bytes[8]), '8');
+  EXPECT_THROW(replayeval::safetensors_header(std::vector<TensorLayout>{{"odd", "F9", {1}}}), std::invalid_argument);
+}
 
 TEST_F(CheckpointTest, ReadsOneFile) {
   testing::write_safetensors(file(), two_tensors());

@@ -29,7 +29,7 @@ metrics::TokenDivergence arm_of(const std::vector<double>& log_prob) {
 Shard example() {
   Shard shard;
   shard.tokens = {
-      {1, 0, 0}, {1, 2, 1}, {1, 2, 1}, {40, 41, 42}, {arm_of({-1.25, -2.5, -3.0 / 7}), arm_of({-4, -0.1, -2})}};
+      {1, 0, 0}, {1, 2, 1}, {1, 2, 1}, {40, 41, 42}, {arm_of({-1.25, -2.5, -3.0 / 7}), arm_of({-4, -0.1, -2})}, {}, {}};
   shard.decoded_tokens = 5;
   shard.seconds = 0.75;
   shard.kernel_seconds = {{"", "dense", 3, 0.5}, {"replay", "mamba2", 6, 0.125}};
@@ -62,6 +62,22 @@ TEST(Shard, ComesBackFromDiskBitForBit) {
   EXPECT_EQ(read.kernel_seconds[1].kernel, "mamba2");
   EXPECT_EQ(read.kernel_seconds[1].calls, 6);
   EXPECT_EQ(read.storage_counts[1][1].non_finite, 9U);
+}
+
+TEST(Shard, ComparisonsWithAStoredBaselineComeBack) {
+  const TemporaryFolder folder;
+  Shard shard = example();
+  shard.tokens.stored = {arm_of({-7, -8, -9})};
+  shard.tokens.against = {arm_of({-0.5, -0.25, -0.125})};
+  save_shard(folder.path(), 0, shard);
+  const Shard read = load_shard(folder.path(), 0, 2, 1);
+  EXPECT_EQ(read.tokens.stored[0].log_prob, shard.tokens.stored[0].log_prob);
+  EXPECT_EQ(read.tokens.against[0].log_prob, shard.tokens.against[0].log_prob);
+  EXPECT_THROW(load_shard(folder.path(), 0, 2), DamagedShard);  // of a run that compared with none
+  TokenRecords all;
+  all.append(TokenRecords(read.tokens));
+  EXPECT_EQ(all.sort_by_text(), (std::vector<std::size_t>{2, 1, 0}));
+  EXPECT_EQ(all.against[0].log_prob, (std::vector<double>{-0.125, -0.25, -0.5}));
 }
 
 TEST(Shard, WithoutItsLastFileItDoesNotExist) {
