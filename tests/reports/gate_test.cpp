@@ -54,6 +54,26 @@ std::string fault_of(const Rule& one, const Results& results = gate_results()) {
   return sentence(judgement);
 }
 
+// ---- what a portable baseline keeps
+
+TEST(GateStored, ComparesAnArmWithWhatWasKeptOfIt) {
+  Results results = gate_results();
+  Workload& workload = results.workloads.front();
+  ASSERT_EQ(workload.kind, "perplexity");
+  EXPECT_THAT(fault_of(rule("stored_delta.perplexity_relative", at_most(0.001)), results),
+              HasSubstr("no workload has stored_delta.perplexity_relative"));
+  StoredComparison row{"replay_bfloat16", "replay_bfloat16", {}, {}};
+  row.deltas[names::perplexity_ratio] = {0.0004, 0.0002, 0.0006, {}, 0.95, "paired bootstrap"};
+  row.divergence[names::kl_mean] = {2e-6, 1e-6, 3e-6, 100};
+  workload.against = {row};
+  EXPECT_EQ(only(rule("stored_delta.perplexity_relative", at_most(0.001)), results).word, Word::pass);
+  EXPECT_EQ(only(rule("stored_delta.perplexity_relative", at_most(0.0005)), results).word, Word::inconclusive);
+  EXPECT_EQ(only(rule("stored_divergence.kl_mean", at_most(0.5e-6)), results).word, Word::regression);
+  // The baseline arm is compared with its own past, too; here nothing was kept of it.
+  EXPECT_THAT(fault_of(rule("stored_divergence.kl_mean", at_most(1.0), {results.baseline}), results),
+              HasSubstr("the arm has no stored_divergence.kl_mean here"));
+}
+
 // ---- the three words
 
 TEST(GateWords, AreByTheWholeInterval) {
