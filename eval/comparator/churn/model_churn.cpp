@@ -8,6 +8,13 @@
 #include "eval/comparator/prompt.h"
 
 namespace replayeval {
+namespace {
+
+// A log-probability is a float64 sum over the vocabulary, in an order that follows the number of rows. Equal float32
+// logits can differ by so much there, and unequal ones differ by more.
+constexpr double own_rounding = 1e-12;
+
+}  // namespace
 
 ModelChurn::ModelChurn(const Model& model, std::vector<Arm> arms, at::Tensor ids, std::vector<std::int64_t> lengths,
                        std::int64_t block, std::int64_t page_length)
@@ -93,11 +100,13 @@ void ModelChurn::check(const ChurnRow& row, const Stay& stay, std::int64_t token
   if (stay.stories.empty()) return;
   const at::Tensor alone = undisturbed(row.sequence, row.prefilled);
   const std::int64_t count = tokens - stay.begin;
-  const at::Tensor found = log_probs_.select(1, row.slot).narrow(1, stay.begin, count);
+  at::Tensor found = log_probs_.select(1, row.slot).narrow(1, stay.begin, count);
   if (!at::isfinite(found).all().item<bool>() || !at::isfinite(alone).all().item<bool>())
     throw std::runtime_error("churn: sequence " + std::to_string(row.sequence) + ": logits are not finite");
+  const at::Tensor same = alone.narrow(1, stay.begin - row.prefilled, count);
+  found = at::where((found - same).abs() < own_rounding, same, found);
   if (calm_slots_ > 0) {
-    const at::Tensor deviations = (found - alone).abs().contiguous();
+    const at::Tensor deviations = (found - same).abs().contiguous();
     for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
       const double* first = deviations.const_data_ptr<double>() + static_cast<std::int64_t>(arm) * count;
       calm_deviations_[arm][calm_slots_].push_back(*std::max_element(first, first + count));
@@ -107,8 +116,7 @@ void ModelChurn::check(const ChurnRow& row, const Stay& stay, std::int64_t token
   }
   for (std::size_t arm = 0; arm < arms_.size(); ++arm)
     tally.add(ChurnLevel::model, arm, stay.stories,
-              compare_tokens(found[static_cast<std::int64_t>(arm)],
-                             alone[static_cast<std::int64_t>(arm)].narrow(0, stay.begin - row.prefilled, count)));
+              compare_tokens(found[static_cast<std::int64_t>(arm)], same[static_cast<std::int64_t>(arm)]));
 }
 
 }  // namespace replayeval
