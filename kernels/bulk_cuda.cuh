@@ -33,6 +33,12 @@ class Barrier {
     REPLAYEVAL_HOPPER("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&word_)), "r"(bytes)
                       : "memory");
   }
+  // Bytes that this phase waits for too, without arriving.
+  __device__ __forceinline__ void expect(unsigned bytes) {
+    REPLAYEVAL_HOPPER("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&word_)),
+                      "r"(bytes)
+                      : "memory");
+  }
   // Until the phase of this parity (0 for the first) has ended.
   __device__ __forceinline__ void wait(unsigned parity) {
     [[maybe_unused]] const std::uint32_t address = shared_address(&word_);
@@ -62,7 +68,22 @@ __device__ __forceinline__ void copy_bulk(void* shared, const void* global, unsi
                     : "memory");
 }
 
-// A launch that may overlap with the one before it does nothing to global memory, not even reads, before this.
+// Asks for memory to be in the L2 cache soon: nothing that a program can see, so allowed before
+// wait_for_earlier_launches(). Address and size are multiples of 16.
+__device__ __forceinline__ void prefetch_bulk(const void* global, unsigned bytes) {
+  REPLAYEVAL_HOPPER("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(global), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void prefetch(const void* global) {
+  REPLAYEVAL_HOPPER("prefetch.global.L2 [%0];" ::"l"(global) : "memory");
+}
+
+// What this thread wrote to shared memory comes before later copies to it, once others know of it.
+__device__ __forceinline__ void fence_before_copies() {
+  REPLAYEVAL_HOPPER("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// A launch that may overlap with the one before it does nothing to global memory, not even reads whose values matter,
+// before this.
 __device__ __forceinline__ void wait_for_earlier_launches() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

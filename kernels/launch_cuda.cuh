@@ -4,6 +4,7 @@
 //   __host__ __device__ HeadShape head_shape(const Shape&)
 #pragma once
 
+#include "kernels/bulk_cuda.cuh"
 #include "kernels/decode.h"
 #include "kernels/storage_cuda.cuh"
 
@@ -32,6 +33,41 @@ inline void expect_success(cudaError_t status, const char* what) {
 }
 
 inline void expect_launched(const char* kernel) { expect_success(cudaGetLastError(), kernel); }
+
+// Of the kernel's code as loaded, not of what the GPU could run.
+template <class Kernel>
+cudaFuncAttributes attributes_of(Kernel kernel) {
+  cudaFuncAttributes attributes{};
+  expect_success(cudaFuncGetAttributes(&attributes, kernel), "reading a kernel's attributes");
+  return attributes;
+}
+inline bool is_for_hopper(const cudaFuncAttributes& attributes) { return attributes.ptxVersion >= 90; }
+
+inline int device_attribute(cudaDeviceAttr attribute) {
+  int device = 0;
+  int value = 0;
+  expect_success(cudaGetDevice(&device), "cudaGetDevice");
+  expect_success(cudaDeviceGetAttribute(&value, attribute, device), "reading the GPU's attributes");
+  return value;
+}
+
+// Launches `kernel`, on a Hopper GPU so that it may overlap with the launch before it: it must call
+// wait_for_earlier_launches().
+template <class Arguments>
+void launch(void (*kernel)(Arguments), dim3 blocks, unsigned threads, std::size_t shared, cudaStream_t stream,
+            const Arguments& arguments) {
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = blocks;
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared;
+  config.stream = stream;
+  config.attrs = &overlap;
+  config.numAttrs = is_for_hopper(attributes_of(kernel)) ? 1 : 0;
+  expect_success(cudaLaunchKernelEx(&config, kernel, arguments), "launching a kernel");
+}
 
 // Lets a kernel use more than the 48 KiB of shared memory that it may without asking.
 template <class Kernel>
@@ -133,6 +169,18 @@ struct BlockHead {
     return token * stride + head * head_shape(shape).rows + first_row;
   }
 };
+
+// Has a block's rows of the state on their way to the cache while the launch before this one ends. The slot may change
+// until then: so this is no more than a guess.
+template <Dtype kState>
+__device__ __forceinline__ void prefetch_state(const State& state, const BlockHead& h, int columns) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  constexpr int kSize = kState == Dtype::float32 ? 4 : 2;
+  if (threadIdx.x != 0 || h.slot < 0 || h.slot >= state.slots) return;
+  prefetch_bulk(static_cast<const char*>(state.data) + h.state_offset * kSize,
+                static_cast<unsigned>(h.rows * columns * kSize));
+#endif
+}
 
 // Sets y of all tokens of a block's rows: zero where the row is padded, NaN where its slot or cursor is out of range.
 template <class Shape>

@@ -1,6 +1,7 @@
 // Brings parts of a ring to a block's shared memory, as float32 but holding the values that the ring does.
 #pragma once
 
+#include "kernels/bulk_cuda.cuh"
 #include "kernels/storage_cuda.cuh"
 
 namespace replayeval::cuda {
@@ -12,6 +13,21 @@ __device__ __forceinline__ void load_ring4(const void* ring, std::int64_t index,
   } else {
     load4<Dtype::bfloat16>(ring, index, to);
   }
+}
+
+// Has `width` elements of each of `count` entries, `stride` elements apart, on their way to the cache; by all threads
+// of a block, each as good as alone.
+__device__ __forceinline__ void prefetch_entries(const void* ring, Dtype dtype, std::int64_t first, int stride,
+                                                 int count, int width) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  constexpr int kLine = 128;
+  const int size = dtype == Dtype::float32 ? 4 : 2;
+  const int lines = (width * size + kLine - 1) / kLine;
+  const char* from = static_cast<const char*>(ring) + first * size;
+  for (int i = static_cast<int>(threadIdx.x); i < count * lines; i += static_cast<int>(blockDim.x)) {
+    prefetch(from + i / lines * stride * size + i % lines * kLine);
+  }
+#endif
 }
 
 // `count` groups of four elements, four a thread under way at once. source(i) and target(i) say where group i comes

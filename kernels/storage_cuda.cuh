@@ -87,6 +87,15 @@ struct Packed4 {
       to[2] = decode<kDtype>(bits.y & 0xFFFFU), to[3] = decode<kDtype>(bits.y >> 16);
     }
   }
+  // The c-th alone.
+  __device__ __forceinline__ float element(int c) const {
+    if constexpr (kDtype == Dtype::float32) {
+      return __uint_as_float(c == 0 ? bits.x : c == 1 ? bits.y : c == 2 ? bits.z : bits.w);
+    } else {
+      const std::uint32_t pair = c < 2 ? bits.x : bits.y;
+      return decode<kDtype>(c % 2 == 0 ? pair & 0xFFFFU : pair >> 16);
+    }
+  }
   __device__ __forceinline__ void pack(const float (&from)[4]) {
     if constexpr (kDtype == Dtype::float32) {
       bits = make_uint4(__float_as_uint(from[0]), __float_as_uint(from[1]), __float_as_uint(from[2]),

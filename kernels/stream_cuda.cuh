@@ -1,6 +1,7 @@
 // Single steps on Hopper: a few blocks stay on each multiprocessor and the whole batch's state streams through their
 // shared memory, so that reads never pause, neither between heads nor for small operands. One warp copies state and
-// ring ahead in bulk, one makes each unit's small operands ready while the units before it are computed, eight compute.
+// ring ahead in bulk, one or two make each unit's small operands ready while the units before it are computed, eight
+// compute.
 //
 // State tiles have kTileRows rows of kTileColumns columns and are read into the same Tile as everywhere, so the order
 // of every sum is that of the other kernels. A unit of work is kUnitTiles tiles of one sequence, all of one group of
@@ -13,9 +14,14 @@
 //   cursor(a, slot)      the slot's ring position, -1 where it is out of range
 //   copied_bytes(a, cursor), copy_ring(a, unit, place, to, barrier)
 //                        what a unit's ring comes to, and the copies
-//   Token                a token's inputs in registers, by the preparing warp: load(a, unit)
-//   prepare(a, unit, place, token, ring, window)
-//                        by the preparing warp: the window from token and ring
+//   prefetch_ring(a, unit, slot)
+//                        asks for all of it to be in the cache
+//   ColumnPart, RowPart  what the preparing warps do, each a part or one both: of the operands along the columns, which
+//                        a group's heads share, and of those along the rows, with the scalars. As registers of a lane:
+//     load(a, unit)      the token's operands
+//     ready(a, window)   puts them in the window and returns, as Ready, what is needed of them below
+//     prepare(a, unit, place, ready, ring, window)
+//                        the rest of the part's window, once the ring is there
 //   run(a, unit, place, ring, tiles, window, memory, counts)
 //                        by the computing warps
 #pragma once
@@ -33,21 +39,23 @@ namespace replayeval::cuda {
 inline constexpr int kComputeThreads = 256;
 inline constexpr int kComputeWarps = kComputeThreads / 32;
 inline constexpr int kCopyingWarp = kComputeWarps;
-inline constexpr int kPreparingWarp = kComputeWarps + 1;
-inline constexpr int kStreamThreads = kComputeThreads + 64;
+inline constexpr int kPreparingWarp = kComputeWarps + 1;  // the first of kPreparing
+// One warp more takes registers from all. A 16-bit state's two blocks a multiprocessor miss them more than the time
+// that a second preparing warp saves, but for so few units that a step is one wait after the other.
+inline constexpr int kFewUnits = 64;
+template <int kPreparing>
+inline constexpr int kStreamThreads = kComputeThreads + 32 + 32 * kPreparing;
 // Blocks on a multiprocessor: 16-bit states take twice the arithmetic for a byte.
 template <Dtype kState>
 inline constexpr int kStreamBlocks = kState == Dtype::float32 ? 1 : 2;
 inline constexpr int kMaxStages = 8;
-// Units whose ring and window are in shared memory. When memory is busy a copy takes as long as a unit of a 16-bit
-// state is computed: with three, rings are asked for one unit earlier.
-template <Dtype kState>
-inline constexpr int kWindows = kState == Dtype::float32 ? 2 : 3;
-inline constexpr int kMaxWindows = 3;
+// Units whose ring and window are in shared memory. When memory is busy a copy takes as long as a unit is computed: so
+// rings are asked for one unit ahead of their windows, and those are made ready one unit ahead.
+inline constexpr int kWindows = 3;
 static_assert(StreamTile::kWarpRows * kComputeWarps == kTileRows);
 static_assert(StreamTile::kRows * kUnitTiles == 32, "each lane finishes one row of one tile");
 
-// The preparing warp's lanes share out a unit's heads, eight each.
+// Of a RowPart's warp the lanes share out a unit's heads, eight each.
 inline constexpr int kHeadLanes = 8;
 inline constexpr int kMaxUnitHeads = 32 / kHeadLanes;
 static_assert(kMaxUnitHeads * kTileRows == kUnitRows);
@@ -61,7 +69,7 @@ struct Place {
 
 struct StreamBarriers {
   Barrier tile_full[kMaxStages], tile_empty[kMaxStages];
-  Barrier ring_full[kMaxWindows], window_ready[kMaxWindows], window_free[kMaxWindows];
+  Barrier ring_full[kWindows], window_ready[kWindows], window_free[kWindows];
 };
 
 // A place in the ring of stages, in turn.
@@ -244,7 +252,7 @@ class Copier {
       full.arrive_expecting(Job::copied_bytes(a_, place.cursor));
       Job::copy_ring(a_, Unit(a_.cut, unit), place, rings_ + ring_.stage * a_.cut.ring_bytes, full);
     }
-    ring_.next(kWindows<Job::kState>);
+    ring_.next(kWindows);
   }
 
  private:
@@ -266,16 +274,15 @@ __device__ __forceinline__ void stream_in(const typename Job::Arguments& a, Copi
   auto u = static_cast<int>(blockIdx.x);
   Place place{places.slot(0, u), -1};
   for (int n = 0; u < a.cut.units; ++n, u += step) {
-    constexpr bool kAhead = kWindows<Job::kState> == 3;
     copier.copy_tiles(u, place.slot, 0, 1);
     if (n == 0) place.cursor = places.cursor(0);
-    if (n == 0 || !kAhead) copier.copy_ring(u, place);
+    if (n == 0) copier.copy_ring(u, place);
     __syncwarp();
     Place next{-1, -1};
     if (u + step < a.cut.units) {
       next.slot = places.slot(n + 1, u + step);
       next.cursor = places.cursor(n + 1);
-      if (kAhead) copier.copy_ring(u + step, next);
+      copier.copy_ring(u + step, next);
     }
     copier.copy_tiles(u, place.slot, 1, kUnitTiles);
     __syncwarp();
@@ -290,27 +297,56 @@ __device__ __forceinline__ void fill_unit(const Arguments& a, const Unit& unit, 
                 a.out.dtype);
 }
 
-// The preparing warp.
-template <class Job>
+// A preparing warp.
+template <class Job, class Part>
 __device__ __forceinline__ void prepare_windows(const typename Job::Arguments& a, StreamBarriers& barriers,
-                                                const Place* places, typename Job::Window* windows, const char* rings) {
+                                                const Place* places, typename Job::Window* windows, char* rings) {
   const auto step = static_cast<int>(gridDim.x);
   Turn turn;
-  typename Job::Token token;
+  Part operands;
   auto u = static_cast<int>(blockIdx.x);
-  if (u < a.cut.units) token.load(a, Unit(a.cut, u));
+  if (u < a.cut.units) operands.load(a, Unit(a.cut, u));
   for (; u < a.cut.units; u += step) {
-    const typename Job::Token current = token;
-    if (u + step < a.cut.units) token.load(a, Unit(a.cut, u + step));
+    const Part current = operands;
+    if (u + step < a.cut.units) operands.load(a, Unit(a.cut, u + step));
+    typename Job::Window& window = windows[turn.stage];
+    barriers.window_free[turn.stage].wait(turn.parity ^ 1);
+    const typename Part::Ready ready = current.ready(a, window);
     barriers.ring_full[turn.stage].wait(turn.parity);
     const Place place = places[turn.stage];
     if (place.cursor >= 0) {
-      Job::prepare(a, Unit(a.cut, u), place, current, rings + turn.stage * a.cut.ring_bytes, windows[turn.stage]);
+      Part::prepare(a, Unit(a.cut, u), place, ready, rings + turn.stage * a.cut.ring_bytes, window);
     }
     barriers.window_ready[turn.stage].arrive();
-    turn.next(kWindows<Job::kState>);
+    turn.next(kWindows);
   }
 }
+
+// Both parts by one warp.
+template <class Job>
+class BothParts {
+ public:
+  struct Ready {
+    typename Job::RowPart::Ready rows;
+    typename Job::ColumnPart::Ready columns;
+  };
+  __device__ __forceinline__ void load(const typename Job::Arguments& a, const Unit& unit) {
+    columns_.load(a, unit);
+    rows_.load(a, unit);
+  }
+  __device__ __forceinline__ Ready ready(const typename Job::Arguments& a, typename Job::Window& window) const {
+    return {rows_.ready(a, window), columns_.ready(a, window)};
+  }
+  __device__ static __forceinline__ void prepare(const typename Job::Arguments& a, const Unit& unit, const Place& place,
+                                                 const Ready& ready, char* ring, typename Job::Window& window) {
+    Job::RowPart::prepare(a, unit, place, ready.rows, ring, window);
+    Job::ColumnPart::prepare(a, unit, place, ready.columns, ring, window);
+  }
+
+ private:
+  typename Job::ColumnPart columns_;
+  typename Job::RowPart rows_;
+};
 
 // The computing warps.
 template <class Job>
@@ -333,18 +369,33 @@ __device__ __forceinline__ void compute(const typename Job::Arguments& a, Stream
       fill_unit(a, unit, place.slot < 0 ? 0.0F : nanf(""));
     }
     barriers.window_free[turn.stage].arrive();
-    turn.next(kWindows<Job::kState>);
+    turn.next(kWindows);
   }
   if (a.state.counts != nullptr) add_counts(counts, a.state.counts);
 }
 
+// Has the block's first unit on its way to the cache while the launch before this one ends. The slot may change until
+// then: so this is no more than a guess.
 template <class Job>
-__global__ void __launch_bounds__(kStreamThreads, kStreamBlocks<Job::kState>)
+__device__ __forceinline__ void prefetch_first_unit(const typename Job::Arguments& a) {
+  const Unit unit(a.cut, static_cast<int>(blockIdx.x));
+  const int slot = a.block.slots == nullptr ? unit.row : a.block.slots[unit.row];
+  if (slot < 0 || slot >= a.state.slots) return;
+  const auto lane = static_cast<int>(threadIdx.x) % 32;
+  constexpr int kTileBytes = Tiles<Job::kState>::kBytes;
+  const std::int64_t row = static_cast<std::int64_t>(slot) * a.cut.units_per_row * kUnitRows + unit.first_row;
+  const char* from = static_cast<const char*>(a.state.data) + row * (kTileBytes / kTileRows);
+  if (lane < kUnitTiles) prefetch_bulk(from + lane * kTileBytes, kTileBytes);
+  if (lane == kUnitTiles) Job::prefetch_ring(a, unit, slot);
+}
+
+template <class Job, int kPreparing>
+__global__ void __launch_bounds__(kStreamThreads<kPreparing>, kStreamBlocks<Job::kState>)
     stream_kernel(const __grid_constant__ typename Job::Arguments a) {
   extern __shared__ __align__(128) char stream_memory[];
   __shared__ StreamBarriers barriers;
-  __shared__ Place places[kWindows<Job::kState>];
-  __shared__ __align__(16) typename Job::Window windows[kWindows<Job::kState>];
+  __shared__ Place places[kWindows];
+  __shared__ __align__(16) typename Job::Window windows[kWindows];
   __shared__ __align__(16) typename Job::FlushMemory memory;
   char* const rings = stream_memory + a.cut.stages * Tiles<Job::kState>::kBytes;
   if (threadIdx.x == 0) {
@@ -352,69 +403,41 @@ __global__ void __launch_bounds__(kStreamThreads, kStreamBlocks<Job::kState>)
       barriers.tile_full[i].init(1);
       barriers.tile_empty[i].init(kComputeThreads);
     }
-    for (int i = 0; i < kWindows<Job::kState>; ++i) {
+    for (int i = 0; i < kWindows; ++i) {
       barriers.ring_full[i].init(1);
-      barriers.window_ready[i].init(32);
+      barriers.window_ready[i].init(32 * kPreparing);
       barriers.window_free[i].init(kComputeThreads);
     }
     fence_barriers();
   }
   __syncthreads();
+  const auto warp = static_cast<int>(threadIdx.x) / 32;
+  if (warp == kCopyingWarp) prefetch_first_unit<Job>(a);
   wait_for_earlier_launches();
   let_later_launches_begin();
-  const auto warp = static_cast<int>(threadIdx.x) / 32;
   if (warp < kComputeWarps) {
     compute<Job>(a, barriers, places, windows, memory, stream_memory, rings);
-  } else if (warp == kPreparingWarp) {
-    prepare_windows<Job>(a, barriers, places, windows, rings);
-  } else {
+  } else if (warp == kCopyingWarp) {
     stream_in<Job>(a, Copier<Job>(a, barriers, places, stream_memory, rings));
+  } else if constexpr (kPreparing == 1) {
+    prepare_windows<Job, BothParts<Job>>(a, barriers, places, windows, rings);
+  } else if (warp == kPreparingWarp) {
+    prepare_windows<Job, typename Job::ColumnPart>(a, barriers, places, windows, rings);
+  } else {
+    prepare_windows<Job, typename Job::RowPart>(a, barriers, places, windows, rings);
   }
 }
 
-// Of the kernel's code as loaded, not of what the GPU could run.
-template <class Kernel>
-cudaFuncAttributes attributes_of(Kernel kernel) {
-  cudaFuncAttributes attributes{};
-  expect_success(cudaFuncGetAttributes(&attributes, kernel), "reading a kernel's attributes");
-  return attributes;
-}
-
-inline int device_attribute(cudaDeviceAttr attribute) {
-  int device = 0;
-  int value = 0;
-  expect_success(cudaGetDevice(&device), "cudaGetDevice");
-  expect_success(cudaDeviceGetAttribute(&value, attribute, device), "reading the GPU's attributes");
-  return value;
-}
-
-// Launches `kernel` so that it may overlap with the launch before it; it must call wait_for_earlier_launches().
-template <class Arguments>
-void launch_overlapped(void (*kernel)(Arguments), dim3 blocks, unsigned threads, std::size_t shared,
-                       cudaStream_t stream, const Arguments& arguments) {
-  cudaLaunchAttribute overlap{};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = blocks;
-  config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = shared;
-  config.stream = stream;
-  config.attrs = &overlap;
-  config.numAttrs = 1;
-  expect_success(cudaLaunchKernelEx(&config, kernel, arguments), "launching a kernel");
-}
-
 // Launches Job's stream, on a Hopper GPU; false where there is no room for it. arguments.cut has what the batch says.
-template <class Job>
+template <class Job, int kPreparing>
 bool launch_stream(cudaStream_t stream, typename Job::Arguments arguments) {
   constexpr int kTileBytes = Tiles<Job::kState>::kBytes;
   constexpr int kReserved = 1024;  // of each block's shared memory, by the system
-  const auto kernel = stream_kernel<Job>;
+  const auto kernel = stream_kernel<Job, kPreparing>;
   const cudaFuncAttributes attributes = attributes_of(kernel);
-  if (attributes.ptxVersion < 90) return false;  // compiled for older GPUs
+  if (!is_for_hopper(attributes)) return false;
   StreamCut& cut = arguments.cut;
-  const int rings = kWindows<Job::kState> * cut.ring_bytes;
+  const int rings = kWindows * cut.ring_bytes;
   const int all = device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
   const auto stages = [&](int blocks) {
     const int room = all / blocks - kReserved - static_cast<int>(attributes.sharedSizeBytes) - rings;
@@ -427,8 +450,16 @@ bool launch_stream(cudaStream_t stream, typename Job::Arguments arguments) {
   const auto shared = static_cast<std::size_t>(cut.stages * kTileBytes + rings);
   allow_shared(kernel, shared);
   const int grid = std::min(cut.units, blocks * device_attribute(cudaDevAttrMultiProcessorCount));
-  launch_overlapped(kernel, dim3(static_cast<unsigned>(grid)), kStreamThreads, shared, stream, arguments);
+  launch(kernel, dim3(static_cast<unsigned>(grid)), kStreamThreads<kPreparing>, shared, stream, arguments);
   return true;
+}
+
+template <class Job>
+bool launch_stream(cudaStream_t stream, const typename Job::Arguments& arguments) {
+  if constexpr (Job::kState != Dtype::float32) {
+    if (arguments.cut.units > kFewUnits) return launch_stream<Job, 1>(stream, arguments);
+  }
+  return launch_stream<Job, 2>(stream, arguments);
 }
 
 }  // namespace replayeval::cuda

@@ -1,6 +1,7 @@
 // A unit's part of a replay ring in shared memory, as stored, for the kernels of stream_cuda.cuh.
 #pragma once
 
+#include "kernels/entry_products_cuda.cuh"
 #include "kernels/stream_cuda.cuh"
 
 namespace replayeval::cuda {
@@ -14,8 +15,8 @@ struct RingView {
   std::int64_t groups, heads;
 };
 
-// Layout: columns [L, kTileColumns]; for each head rows [L, head_rows] and 16 bytes between heads, so that lanes of
-// different heads read from different banks; scalars [heads, L].
+// Layout: columns [L, kTileColumns], of whole chunks; for each head rows [L, head_rows] and 16 bytes between heads, so
+// that lanes of different heads read from different banks; scalars [heads, L].
 template <Dtype kRing>
 struct UnitRing {
   static constexpr int kSize = kRing == Dtype::float32 ? 4 : 2;
@@ -24,7 +25,9 @@ struct UnitRing {
   __host__ __device__ __forceinline__ UnitRing(std::int64_t length, int head_rows_log2)
       : buffer_len(static_cast<int>(length)), heads(kUnitRows >> head_rows_log2), head_rows(1 << head_rows_log2) {}
 
-  __host__ __device__ __forceinline__ int rows_begin() const { return buffer_len * kTileColumns * kSize; }
+  __host__ __device__ __forceinline__ int rows_begin() const {
+    return (buffer_len + kChunkEntries - 1) / kChunkEntries * kChunkEntries * kTileColumns * kSize;
+  }
   __host__ __device__ __forceinline__ int head_stride() const { return buffer_len * head_rows * kSize + 16; }
   __host__ __device__ __forceinline__ int scalars_begin() const { return rows_begin() + heads * head_stride(); }
   __host__ __device__ __forceinline__ int scalar_bytes() const {
@@ -60,6 +63,16 @@ struct UnitRing {
                 static_cast<unsigned>(entries * head_rows * kSize), barrier);
     }
   }
+  // All of it to the L2 cache.
+  __device__ __forceinline__ void prefetch(const RingView& from, int slot, const Unit& unit) const {
+    const std::int64_t group_entry = (slot * from.groups + unit.group) * buffer_len;
+    const std::int64_t head_entry = (slot * from.heads + unit.first_head) * buffer_len;
+    prefetch_bulk(static_cast<const char*>(from.columns) + group_entry * kTileColumns * kSize,
+                  static_cast<unsigned>(buffer_len * kTileColumns * kSize));
+    prefetch_bulk(from.scalars + head_entry, static_cast<unsigned>(scalar_bytes()));
+    prefetch_bulk(static_cast<const char*>(from.rows) + head_entry * head_rows * kSize,
+                  static_cast<unsigned>(buffer_len * kUnitRows * kSize));
+  }
 };
 
 // Whether the scalars can be copied in bulk: as for all of the ring, addresses and sizes are multiples of 16 bytes.
@@ -71,6 +84,22 @@ template <Dtype kRing>
 __device__ __forceinline__ float ring_element(const char* row, int index) {
   if constexpr (kRing == Dtype::float32) return reinterpret_cast<const float*>(row)[index];
   return decode_bfloat16(reinterpret_cast<const std::uint16_t*>(row)[index]);
+}
+
+// Calls use(j, element) for one row's elements of the entries j = 0 … count - 1, in order; eight are under way at once.
+template <Dtype kRing, class Use>
+__device__ __forceinline__ void for_entries(const char* row, int stride, int count, const Use& use) {
+  constexpr int kAtOnce = 8;
+#pragma unroll 1
+  for (int first = 0; first < count; first += kAtOnce) {
+    float element[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) element[i] = ring_element<kRing>(row, min(first + i, count - 1) * stride);
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (first + i < count) use(first + i, element[i]);
+    }
+  }
 }
 
 // Each warp's own, while a flush adds entries: what they weigh times this warp's rows, one a lane.
@@ -107,6 +136,52 @@ __device__ __forceinline__ void add_entries(StreamTile& tile, const char* column
       tile.add_outer(factor, column);
     }
   }
+}
+
+template <Dtype kState, Dtype kRing>
+inline constexpr bool kFlushTakesProducts = kTakesProducts<StreamTile, kState>&& kRing == Dtype::bfloat16;
+
+// By the preparing warp, of a flush: makes the ring's columns ready for take_flushed().
+template <Dtype kState, Dtype kRing>
+__device__ __forceinline__ void prepare_flush(char* columns, int count) {
+  if constexpr (kFlushTakesProducts<kState, kRing>) {
+    for (int first = 0; first < count; first += kChunkEntries) {
+      lay_out_columns(columns + first * kTileColumns * UnitRing<kRing>::kSize, count - first);
+    }
+    fence_before_copies();
+  }
+}
+
+// What add_entries() needs to know of a head.
+struct FlushEntries {
+  const char* columns;
+  const char* rows;  // of this warp's first row
+  int head_rows, count;
+  float scale;
+  const float* weight;
+};
+
+// The unit's next tile, scaled and with the entries added.
+template <Dtype kState, Dtype kRing>
+__device__ __forceinline__ void take_flushed(Tiles<kState>& tiles, StreamTile& tile, const FlushEntries& e,
+                                             FlushFactors& factors) {
+  if constexpr (kFlushTakesProducts<kState, kRing>) {
+    if (e.count > 0) {
+      EntrySums sums;
+      for (int first = 0; first < e.count; first += kChunkEntries) {
+        sums.add_chunk(e.columns + first * kTileColumns * UnitRing<kRing>::kSize, [&](int j, int row) {
+          const int entry = first + j;
+          return entry < e.count ? e.weight[entry] * ring_element<kRing>(e.rows, entry * e.head_rows + row) : 0.0F;
+        });
+      }
+      typename StreamTile::template Stored<kState> stored;
+      tiles.take(stored);
+      sums.for_tile([&](int r, int c, float sum) { tile.s[r][0][c] = fmaf(e.scale, stored[r][0].element(c), sum); });
+      return;
+    }
+  }
+  tiles.take(tile);
+  add_entries<kRing>(tile, e.columns, e.rows, e.head_rows, e.count, e.scale, e.weight, factors);
 }
 
 // One or two vectors and where their products go.

@@ -33,6 +33,9 @@ __global__ void __launch_bounds__(32 * kMaxWarps, T::kVectors == 1 ? 3 : 2)
     exact_kernel(const __grid_constant__ ExactArguments a) {
   __shared__ __align__(16) SharedToken<kChannels> token;
   const BlockHead h(a.shape, a.block, a.cut);
+  prefetch_state<kState>(a.state, h, static_cast<int>(a.shape.key_dim));
+  wait_for_earlier_launches();
+  let_later_launches_begin();
   if (h.slot < 0 || h.slot >= a.state.slots) {
     fill_y(a.shape, a.block, a.out, h, h.slot < 0 ? 0.0F : nanf(""));
     return;
@@ -77,8 +80,7 @@ void launch_exact(cudaStream_t stream, const Shape& shape, const Block& block, c
   with_tile(shape, state.storage.dtype, [&]<class T, Dtype kState>() {
     for_batch(head_grid(head_shape(shape), block.batch, T::kWarpRows), block.batch, [&](const HeadGrid& grid) {
       const ExactArguments arguments{shape, block, in, parameters, state, out, grid.cut};
-      exact_kernel<T, kState, kChannels><<<grid.blocks, grid.threads, 0, stream>>>(arguments);
-      expect_launched("delta_rule exact");
+      launch(exact_kernel<T, kState, kChannels>, grid.blocks, grid.threads, 0, stream, arguments);
     });
   });
 }

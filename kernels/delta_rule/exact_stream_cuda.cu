@@ -26,7 +26,6 @@ template <Dtype kStateDtype>
 struct ExactJob {
   static constexpr Dtype kState = kStateDtype;
   using Arguments = StreamExactArguments;
-  using Token = UnitOperands;
 
   struct Window {
     UnitToken token;
@@ -38,12 +37,32 @@ struct ExactJob {
   __device__ static __forceinline__ void copy_ring(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
                                                    char* /*to*/, Barrier& /*barrier*/) {}
 
-  __device__ static __forceinline__ void prepare(const Arguments& a, const Unit& /*unit*/, const Place& /*place*/,
-                                                 const Token& operands, const char* /*memory*/, Window& window) {
-    float q[1][4];
-    float k[1][4];
-    operands.prepare(a, window.token, q, k);
-  }
+  __device__ static __forceinline__ void prefetch_ring(const Arguments& /*a*/, const Unit& /*unit*/, int /*slot*/) {}
+
+  class ColumnPart : public ColumnOperands {
+   public:
+    struct Ready {};
+    __device__ __forceinline__ Ready ready(const Arguments& a, Window& window) const {
+      float q[1][4];
+      float k[1][4];
+      this->take(a, window.token, q, k);
+      return {};
+    }
+    __device__ static __forceinline__ void prepare(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
+                                                   const Ready& /*ready*/, const char* /*memory*/, Window& /*window*/) {
+    }
+  };
+  class RowPart : public RowOperands {
+   public:
+    struct Ready {};
+    __device__ __forceinline__ Ready ready(const Arguments& a, Window& window) const {
+      this->take(a, window.token);
+      return {};
+    }
+    __device__ static __forceinline__ void prepare(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
+                                                   const Ready& /*ready*/, const char* /*memory*/, Window& /*window*/) {
+    }
+  };
 
   __device__ static __forceinline__ void run(const Arguments& a, const Unit& unit, const Place& place,
                                              const char* /*memory*/, Tiles<kState>& tiles, const Window& window,

@@ -15,8 +15,8 @@ struct ReconstructArguments {
   HeadCut cut;
 };
 
-// The tile becomes S_w, every product as a flush at this point would sum it: an inputs ring's newest d comes from the
-// state.
+// The tile becomes S_w, every product as a flush at this point would sum it, but for those on tensor cores: an inputs
+// ring's newest d comes from the state.
 template <bool kChannels, class T>
 __device__ __forceinline__ void rebuild(const ReplayForm& form, const SharedWindow<kChannels>& w, T& tile, int count) {
   const bool inputs = form.ring_form == RingForm::inputs;

@@ -24,6 +24,19 @@ __device__ __forceinline__ void store_checkpoint(const ReplayArguments& a, const
   tile.template unpack<kState>(stored);
 }
 
+template <bool kChannels>
+__device__ __forceinline__ void prefetch_ring(const ReplayArguments& a, const BlockHead& h) {
+  if (h.slot < 0 || h.slot >= a.state.slots) return;
+  const auto L = static_cast<int>(a.form.buffer_len);
+  const auto K = static_cast<int>(a.shape.key_dim);
+  const auto V = static_cast<int>(a.shape.value_dim);
+  const int gates = kChannels ? K : 1;
+  const RingOffsets at(a.shape, a.form, h);
+  prefetch_entries(a.ring.k, a.form.ring_dtype, at.key_head * K, K, L, K);
+  prefetch_entries(a.ring.values, a.form.ring_dtype, at.head * V + h.first_row, V, L, h.rows);
+  prefetch_entries(a.ring.log_decay, Dtype::float32, at.head * gates, L * gates, 1, L * gates);
+}
+
 // What a call is: any, or the single step by the output_only route, the case that speed hangs on.
 enum class Calls { any, one_step };
 
@@ -36,7 +49,7 @@ __device__ __forceinline__ void replay_token(const ReplayArguments& a, const Blo
   const bool flush = count == a.form.buffer_len;
   float y;
   if (flush || (kCalls == Calls::any && a.form.route == Route::state_and_output)) {
-    y = build_state<kChannels, kForm>(w, a.form.flush, tile, count);
+    y = build_state<kChannels, kForm, kState>(w, a.form, tile, count);
     if (flush) {
       store_checkpoint<T, kState>(a, h, tile, counts);
     } else if (more) {
@@ -73,6 +86,12 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kCalls == Calls::one_step ? 3 
     replay_kernel(const __grid_constant__ ReplayArguments a) {
   extern __shared__ __align__(16) float memory[];
   const BlockHead h(a.shape, a.block, a.cut);
+  if constexpr (kCalls == Calls::one_step) {
+    prefetch_state<kState>(a.state, h, static_cast<int>(a.shape.key_dim));
+    prefetch_ring<kChannels>(a, h);
+    wait_for_earlier_launches();
+    let_later_launches_begin();
+  }
   if (h.slot < 0 || h.slot >= a.state.slots) {
     fill_y(a.shape, a.block, a.out, h, h.slot < 0 ? 0.0F : nanf(""));
     return;
@@ -152,21 +171,25 @@ __global__ void __launch_bounds__(32 * kMaxWarps) append_tail_kernel(const __gri
 template <class T, Dtype kState, bool kChannels, RingForm kForm>
 void launch_replay(cudaStream_t stream, const HeadGrid& grid, const ReplayArguments& arguments) {
   const auto bytes = [&](std::int64_t entries) {
-    return SharedWindow<kChannels>::bytes(entries, arguments.shape.key_dim, grid.cut.rows_per_block);
+    const std::size_t window =
+        SharedWindow<kChannels>::bytes(entries, arguments.shape.key_dim, grid.cut.rows_per_block);
+    return kSumsByProducts<kChannels, kForm, T, kState> ? window + kChunkBytes : window;
   };
-  const auto launch = [&](auto kernel, std::size_t shared) {
+  const auto launch_block = [&](auto kernel, std::size_t shared) {
     allow_shared(kernel, shared);
     kernel<<<grid.blocks, grid.threads, shared, stream>>>(arguments);
     expect_launched("delta_rule replay");
   };
   if constexpr (T::kIsWhole) {
     if (arguments.block.tokens == 1 && arguments.form.route == Route::output_only) {
-      launch(replay_kernel<T, kState, kChannels, kForm, Calls::one_step>, bytes(arguments.form.buffer_len));
+      const auto kernel = replay_kernel<T, kState, kChannels, kForm, Calls::one_step>;
+      allow_shared(kernel, bytes(arguments.form.buffer_len));
+      replayeval::cuda::launch(kernel, grid.blocks, grid.threads, bytes(arguments.form.buffer_len), stream, arguments);
       return;
     }
   }
-  launch(replay_kernel<T, kState, kChannels, kForm, Calls::any>, bytes(arguments.form.buffer_len));
-  if (arguments.block.tokens > 1) launch(append_tail_kernel<kChannels, kForm>, bytes(1));
+  launch_block(replay_kernel<T, kState, kChannels, kForm, Calls::any>, bytes(arguments.form.buffer_len));
+  if (arguments.block.tokens > 1) launch_block(append_tail_kernel<kChannels, kForm>, bytes(1));
 }
 
 // The family's part of replay(): kChannels, a decay for each key channel.

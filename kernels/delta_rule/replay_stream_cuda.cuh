@@ -24,7 +24,6 @@ template <Dtype kStateDtype, Dtype kRing>
 struct DeltasJob {
   static constexpr Dtype kState = kStateDtype;
   using Arguments = StreamReplayArguments;
-  using Token = UnitOperands;
 
   // Of a unit: the token; what keys weigh in each value head, and what all decays come to; their products with k and q.
   struct Window {
@@ -37,6 +36,9 @@ struct DeltasJob {
   __device__ static __forceinline__ UnitRing<kRing> ring_of(const Arguments& a) {
     return {a.form.buffer_len, a.cut.head_rows_log2};
   }
+  __device__ static __forceinline__ RingView view_of(const Arguments& a) {
+    return {a.ring.k, a.ring.values, a.ring.log_decay, a.shape.num_key_heads, a.shape.num_value_heads};
+  }
   __device__ static __forceinline__ int cursor(const Arguments& a, int slot) {
     const int cursor = a.ring.cursor[slot];
     return cursor < a.form.buffer_len ? cursor : -1;
@@ -46,33 +48,54 @@ struct DeltasJob {
   }
   __device__ static __forceinline__ void copy_ring(const Arguments& a, const Unit& unit, const Place& place, char* to,
                                                    Barrier& barrier) {
-    const RingView from{a.ring.k, a.ring.values, a.ring.log_decay, a.shape.num_key_heads, a.shape.num_value_heads};
-    ring_of(a).copy(from, place.slot, unit, place.cursor, to, barrier);
+    ring_of(a).copy(view_of(a), place.slot, unit, place.cursor, to, barrier);
   }
 
-  // What the keys weigh, as window_cuda.cuh's weigh(); each head by its lanes.
-  __device__ static __forceinline__ void weigh(const Unit& unit, const float* ring_decay, float own, int buffer_len,
-                                               int cursor, Window& to) {
-    const int h = lane_head();
-    const bool has_head = h < unit.heads;
-    if (has_head) to.decay[h] = expf(sums_after(ring_decay + h * buffer_len, own, cursor + 1, to.weight[h]));
-    __syncwarp();
-    for (int j = head_lane(); has_head && j <= cursor; j += kHeadLanes) {
-      to.weight[h][j] = j == cursor ? 1.0F : expf(to.weight[h][j]);
+  __device__ static __forceinline__ void prefetch_ring(const Arguments& a, const Unit& unit, int slot) {
+    ring_of(a).prefetch(view_of(a), slot, unit);
+  }
+
+  class ColumnPart : public ColumnOperands {
+   public:
+    struct Ready {
+      float q[1][4], k[1][4];
+    };
+    __device__ __forceinline__ Ready ready(const Arguments& a, Window& window) const {
+      Ready ready;
+      this->take(a, window.token, ready.q, ready.k);
+      return ready;
     }
-  }
+    __device__ static __forceinline__ void prepare(const Arguments& a, const Unit& /*unit*/, const Place& place,
+                                                   const Ready& ready, char* memory, Window& window) {
+      if (place.cursor + 1 == ring_of(a).buffer_len) return prepare_flush<kState, kRing>(memory, place.cursor);
+      ring_dots<kRing, 2>(memory, place.cursor, {&ready.k, &ready.q}, {window.by_k, window.by_q});
+      window.by_q[place.cursor] = row_dot(ready.k[0], ready.q[0]);  // by every lane, the same value
+    }
+  };
 
-  __device__ static __forceinline__ void prepare(const Arguments& a, const Unit& unit, const Place& place,
-                                                 const Token& operands, const char* memory, Window& window) {
-    float q[1][4];
-    float k[1][4];
-    operands.prepare(a, window.token, q, k);
-    const UnitRing<kRing> ring = ring_of(a);
-    weigh(unit, ring.scalars(memory), operands.log_decay(a), ring.buffer_len, place.cursor, window);
-    if (place.cursor + 1 == ring.buffer_len) return;  // a flush needs no products
-    ring_dots<kRing, 2>(memory, place.cursor, {&k, &q}, {window.by_k, window.by_q});
-    window.by_q[place.cursor] = row_dot(k[0], q[0]);  // by every lane, the same value
-  }
+  class RowPart : public RowOperands {
+   public:
+    struct Ready {
+      float log_decay;
+    };
+    __device__ __forceinline__ Ready ready(const Arguments& a, Window& window) const {
+      return {this->take(a, window.token)};
+    }
+    // What the keys weigh, as window_cuda.cuh's weigh(); each head by its lanes.
+    __device__ static __forceinline__ void prepare(const Arguments& a, const Unit& unit, const Place& place,
+                                                   const Ready& ready, const char* memory, Window& window) {
+      const UnitRing<kRing> ring = ring_of(a);
+      const int h = lane_head();
+      const bool has_head = h < unit.heads;
+      const int cursor = place.cursor;
+      const float* ring_decay = ring.scalars(memory) + h * ring.buffer_len;
+      if (has_head) window.decay[h] = expf(sums_after(ring_decay, ready.log_decay, cursor + 1, window.weight[h]));
+      __syncwarp();
+      for (int j = head_lane(); has_head && j <= cursor; j += kHeadLanes) {
+        window.weight[h][j] = j == cursor ? 1.0F : expf(window.weight[h][j]);
+      }
+    }
+  };
 
   // The token becomes the ring's entry `cursor`, but for d.
   __device__ static __forceinline__ void append(const Arguments& a, const Unit& unit, const Place& place,
@@ -96,21 +119,10 @@ struct DeltasJob {
     const char* deltas = ring.row(memory, unit, row);
     float held = window.decay[h] * from_k;
     float y = window.decay[h] * from_q;
-    for (int j = 0; j < cursor; j += 4) {
-      float w[4];
-      float by_k[4];
-      float by_q[4];
-      load4<Dtype::float32>(window.weight[h], j, w);
-      load4<Dtype::float32>(window.by_k, j, by_k);
-      load4<Dtype::float32>(window.by_q, j, by_q);
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if (j + i >= cursor) break;
-        const float d = ring_element<kRing>(deltas, (j + i) * ring.head_rows);
-        held = fmaf(w[i] * by_k[i], d, held);
-        y = fmaf(w[i] * by_q[i], d, y);
-      }
-    }
+    for_entries<kRing>(deltas, ring.head_rows, cursor, [&](int j, float d) {
+      held = fmaf(window.weight[h][j] * window.by_k[j], d, held);
+      y = fmaf(window.weight[h][j] * window.by_q[j], d, y);
+    });
     const float d = window.token.beta[h] * (window.token.v[row] - held);
     const std::int64_t head = static_cast<std::int64_t>(place.slot) * a.shape.num_value_heads + unit.first_head + h;
     store_element(a.ring.values, (head * ring.buffer_len + cursor) * ring.head_rows + unit.row_in_head(row), d, kRing);
@@ -168,9 +180,10 @@ struct DeltasJob {
     for (int t = 0; t < kUnitTiles; ++t) {
       const int row = t * kTileRows + tile.block_row;
       const int h = unit.head_of(row);
-      tiles.take(tile);
-      add_entries<kRing>(tile, memory, ring.row(memory, unit, row), ring.head_rows, place.cursor, window.decay[h],
-                         window.weight[h], factors);
+      take_flushed<kState, kRing>(
+          tiles, tile,
+          {memory, ring.row(memory, unit, row), ring.head_rows, place.cursor, window.decay[h], window.weight[h]},
+          factors);
       update_rows(tile, k, window.token.v + t * kTileRows, window.token.beta[h]);
       keep_own(tile.dot(q), t, own);
       store_tile<kState>(a, place, unit, t, tile, counts);

@@ -59,10 +59,11 @@ __device__ __forceinline__ float read_by_adjoint(const SharedWindow<kChannels>& 
 }
 
 // By the state route: the tile becomes S_w, unrounded. In a deltas ring d is left in the window.
-template <bool kChannels, RingForm kForm, class T>
-__device__ __forceinline__ float build_state(const SharedWindow<kChannels>& w, Flush flush, T& tile, int count) {
+template <bool kChannels, RingForm kForm, Dtype kState, class T>
+__device__ __forceinline__ float build_state(const SharedWindow<kChannels>& w, const ReplayForm& form, T& tile,
+                                             int count) {
   const int own = count - 1;
-  if (kForm == RingForm::inputs && flush == Flush::sequential) {
+  if (kForm == RingForm::inputs && form.flush == Flush::sequential) {
     decay_each(w, count);
     __syncthreads();
     run_sequence(w, tile, count);
@@ -71,7 +72,8 @@ __device__ __forceinline__ float build_state(const SharedWindow<kChannels>& w, F
   if constexpr (kForm == RingForm::inputs) find_deltas(w, tile, own);
   weigh(w, count);
   __syncthreads();
-  sum_entries(w, tile, kForm == RingForm::inputs ? w.deltas : w.values, own);
+  sum_stored_entries<kChannels, kForm, kState>(w, form.ring_dtype, tile,
+                                               kForm == RingForm::inputs ? w.deltas : w.values, own);
   const float* v = kForm == RingForm::inputs ? w.values + own * w.stride : w.v;
   const float d = update_tile(tile, w.key(own), v, w.beta[own]);
   if (kForm == RingForm::deltas && tile.writes_row()) w.values[own * w.stride + tile.block_row + T::own_row()] = d;

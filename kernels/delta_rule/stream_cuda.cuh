@@ -18,18 +18,45 @@ struct UnitToken {
   float log_decay[kMaxUnitHeads], beta[kMaxUnitHeads];
 };
 
-// A token's inputs in the preparing warp's registers.
-class UnitOperands {
+__device__ __forceinline__ int unit_column() { return static_cast<int>(threadIdx.x) % 32 * 4; }
+__device__ __forceinline__ void put(const float (&values)[4], float* to) {
+  *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
+}
+
+// What the preparing warps have of a token in registers: q and k, four columns a lane.
+class ColumnOperands {
  public:
   template <class Arguments>
   __device__ __forceinline__ void load(const Arguments& a, const Unit& unit) {
     const std::int64_t row = unit.row;
-    const int key_column = unit.group * kTileColumns + column();
-    q_.load(a.in.q, row * a.in.q_stride + key_column, a.in.dtype, a.fours);
-    k_.load(a.in.k, row * a.in.k_stride + key_column, a.in.dtype, a.fours);
+    const int column = unit.group * kTileColumns + unit_column();
+    q_.load(a.in.q, row * a.in.q_stride + column, a.in.dtype, a.fours);
+    k_.load(a.in.k, row * a.in.k_stride + column, a.in.dtype, a.fours);
+  }
+  // Ready for the recurrence, to shared memory and here.
+  template <class Arguments>
+  __device__ __forceinline__ void take(const Arguments& a, UnitToken& to, float (&q)[1][4], float (&k)[1][4]) const {
+    q_.decode(a.in.dtype, a.fours, q[0]);
+    k_.decode(a.in.dtype, a.fours, k[0]);
+    normalise_rows(a.parameters, a.in.dtype, kTileColumns, q, k);
+    multiply_row(q, 1.0F / sqrtf(static_cast<float>(kTileColumns)));
+    put(q[0], to.q + unit_column());
+    put(k[0], to.k + unit_column());
+  }
+
+ private:
+  RawFour q_, k_;
+};
+
+// v, eight rows a lane, and the gates of the lane's head.
+class RowOperands {
+ public:
+  template <class Arguments>
+  __device__ __forceinline__ void load(const Arguments& a, const Unit& unit) {
+    const std::int64_t row = unit.row;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      v_[i].load(a.in.v, row * a.in.v_stride + unit.first_row + 128 * i + column(), a.in.dtype, a.fours);
+      v_[i].load(a.in.v, row * a.in.v_stride + unit.first_row + 128 * i + unit_column(), a.in.dtype, a.fours);
     }
     const int head = unit.first_head + min(lane_head(), unit.heads - 1);
     b_.load(a.in.b, row * a.in.b_stride + head, a.in.dtype);
@@ -37,38 +64,23 @@ class UnitOperands {
     A_log_ = a.parameters.A_log[head];
     dt_bias_ = a.parameters.dt_bias[head];
   }
-  // Makes them ready for the recurrence, in shared memory; also this lane's columns of q and k.
+  // Ready for the recurrence, to shared memory; returns the log decay of the lane's head.
   template <class Arguments>
-  __device__ __forceinline__ void prepare(const Arguments& a, UnitToken& to, float (&q)[1][4], float (&k)[1][4]) const {
-    q_.decode(a.in.dtype, a.fours, q[0]);
-    k_.decode(a.in.dtype, a.fours, k[0]);
-    normalise_row(a.parameters, a.in.dtype, kTileColumns, q);
-    multiply_row(q, 1.0F / sqrtf(static_cast<float>(kTileColumns)));
-    normalise_row(a.parameters, a.in.dtype, kTileColumns, k);
-    put(q[0], to.q + column());
-    put(k[0], to.k + column());
+  __device__ __forceinline__ float take(const Arguments& a, UnitToken& to) const {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       float v[4];
       v_[i].decode(a.in.dtype, a.fours, v);
-      put(v, to.v + 128 * i + column());
+      put(v, to.v + 128 * i + unit_column());
     }
+    const float log_decay = log_decay_of(f_.decode(a.in.dtype), dt_bias_, expf(A_log_), a.parameters, a.in.dtype);
     to.beta[lane_head()] = beta_of(b_.decode(a.in.dtype), a.parameters, a.in.dtype);  // a head's lanes: the same
-    to.log_decay[lane_head()] = log_decay(a);
-  }
-  // Of the lane's head.
-  template <class Arguments>
-  __device__ __forceinline__ float log_decay(const Arguments& a) const {
-    return log_decay_of(f_.decode(a.in.dtype), dt_bias_, expf(A_log_), a.parameters, a.in.dtype);
+    to.log_decay[lane_head()] = log_decay;
+    return log_decay;
   }
 
  private:
-  __device__ static __forceinline__ int column() { return static_cast<int>(threadIdx.x) % 32 * 4; }
-  __device__ static __forceinline__ void put(const float (&values)[4], float* to) {
-    *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
-  }
-
-  RawFour q_, k_, v_[2];
+  RawFour v_[2];
   RawElement b_, f_;
   float A_log_, dt_bias_;
 };

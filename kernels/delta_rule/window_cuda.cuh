@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/delta_rule/token_cuda.cuh"
+#include "kernels/entry_products_cuda.cuh"
 #include "kernels/ring_cuda.cuh"
 
 namespace replayeval::delta_rule::cuda {
@@ -25,6 +26,7 @@ struct SharedWindow {
   float* weight;     // [buffer_len]: of a key, or an entry's own decay or factor
   float* by_k;       // [buffer_len + 1]: keys_j · k, and room for the second of two rows
   float* by_q;       // [buffer_len + 1]
+  char* products;    // kChunkBytes, where kSumsByProducts
   int key_dim, stride;
 
   static constexpr int kGateWidth = kChannels ? 1 : 0;
@@ -50,12 +52,15 @@ struct SharedWindow {
     weight = take(buffer_len);
     by_k = take(buffer_len + 1);
     by_q = take(buffer_len + 1);
+    products = reinterpret_cast<char*>(memory) + bytes(buffer_len, key_dim, rows_per_block);
   }
-  static std::size_t bytes(std::int64_t buffer_len, std::int64_t key_dim, std::int64_t rows_per_block) {
+  // But for the products; a multiple of 16.
+  __host__ __device__ static std::size_t bytes(std::int64_t buffer_len, std::int64_t key_dim,
+                                               std::int64_t rows_per_block) {
     const std::int64_t gates = kChannels ? buffer_len * key_dim + key_dim : (buffer_len + 3) / 4 * 4 + 4;
     const std::int64_t floats = (1 + kGateWidth) * buffer_len * key_dim + gates + 3 * key_dim +
                                 (2 * buffer_len + 1) * rows_per_block + 4 * buffer_len + 2;
-    return static_cast<std::size_t>(floats) * sizeof(float);
+    return static_cast<std::size_t>((floats + 3) / 4 * 4) * sizeof(float);
   }
 
   __device__ __forceinline__ int gate_dim() const { return kChannels ? key_dim : 1; }
@@ -160,6 +165,24 @@ __device__ __forceinline__ void sum_entries(const SharedWindow<kChannels>& w, T&
   for (int j = 0; j < count; ++j) {
     tile.add_outer(w.weight_of(j), d + j * w.stride + tile.block_row, w.weighed_key(j));
   }
+}
+
+// Whether a flush sums a ring's entries by entry_products_cuda.cuh: keys as the ring stores them, of a deltas ring.
+template <bool kChannels, RingForm kForm, class T, Dtype kState>
+inline constexpr bool kSumsByProducts = !kChannels && kForm == RingForm::deltas && kTakesProducts<T, kState>;
+
+// sum_entries() of a deltas ring for a flush; by all threads of the block.
+template <bool kChannels, RingForm kForm, Dtype kState, class T>
+__device__ __forceinline__ void sum_stored_entries(const SharedWindow<kChannels>& w, Dtype ring, T& tile,
+                                                   const float* d, int count) {
+  if constexpr (kSumsByProducts<kChannels, kForm, T, kState>) {
+    if (ring == Dtype::bfloat16 && count > 0) {
+      add_entries_together(tile, *w.decay, w.k, count, w.products,
+                           [&](int j, int row) { return w.weight[j] * d[j * w.stride + tile.block_row + row]; });
+      return;
+    }
+  }
+  sum_entries(w, tile, d, count);
 }
 
 // deltas = d of an inputs ring's first `count` entries, each from those before it. Begins and ends in step.

@@ -39,6 +39,9 @@ __global__ void __launch_bounds__(32 * kMaxWarps, T::kVectors == 1 ? 3 : 2)
     exact_kernel(const __grid_constant__ ExactArguments a) {
   __shared__ __align__(16) SharedToken token;
   const BlockHead h(a.shape, a.block, a.cut);
+  prefetch_state<kState>(a.state, h, static_cast<int>(a.shape.state_size));
+  wait_for_earlier_launches();
+  let_later_launches_begin();
   if (h.slot < 0 || h.slot >= a.state.slots) {
     fill_y(a.shape, a.block, a.out, h, h.slot < 0 ? 0.0F : nanf(""));
     return;
@@ -87,8 +90,7 @@ void exact(void* stream, const Shape& shape, const Block& block, const Inputs& i
   with_tile(shape, state.storage.dtype, [&]<class T, Dtype kState>() {
     for_batch(head_grid(head_shape(shape), block.batch, T::kWarpRows), block.batch, [&](const HeadGrid& grid) {
       const ExactArguments arguments{shape, block, in, parameters, state, out, grid.cut};
-      exact_kernel<T, kState><<<grid.blocks, grid.threads, 0, static_cast<cudaStream_t>(stream)>>>(arguments);
-      expect_launched("exact");
+      launch(exact_kernel<T, kState>, grid.blocks, grid.threads, 0, static_cast<cudaStream_t>(stream), arguments);
     });
   });
 }

@@ -26,7 +26,6 @@ template <Dtype kStateDtype>
 struct ExactJob {
   static constexpr Dtype kState = kStateDtype;
   using Arguments = StreamExactArguments;
-  using Token = UnitOperands;
 
   struct Window {
     UnitToken token;
@@ -39,15 +38,35 @@ struct ExactJob {
   __device__ static __forceinline__ void copy_ring(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
                                                    char* /*to*/, Barrier& /*barrier*/) {}
 
-  __device__ static __forceinline__ void prepare(const Arguments& a, const Unit& /*unit*/, const Place& /*place*/,
-                                                 const Token& operands, const char* /*memory*/, Window& window) {
-    float B[1][4];
-    float C[1][4];
-    operands.prepare(a, window.token, B, C);
-    const float dt = operands.dt(a);
-    window.dt[lane_head()] = dt;  // by a head's lanes, the same value
-    window.decay[lane_head()] = expf(operands.rate() * dt);
-  }
+  __device__ static __forceinline__ void prefetch_ring(const Arguments& /*a*/, const Unit& /*unit*/, int /*slot*/) {}
+
+  class ColumnPart : public ColumnOperands {
+   public:
+    struct Ready {};
+    __device__ __forceinline__ Ready ready(const Arguments& a, Window& window) const {
+      float B[1][4];
+      float C[1][4];
+      this->take(a, window.token, B, C);
+      return {};
+    }
+    __device__ static __forceinline__ void prepare(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
+                                                   const Ready& /*ready*/, const char* /*memory*/, Window& /*window*/) {
+    }
+  };
+  class RowPart : public RowOperands {
+   public:
+    struct Ready {};
+    __device__ __forceinline__ Ready ready(const Arguments& a, Window& window) const {
+      this->take(a, window.token);
+      const float dt = this->dt(a);
+      window.dt[lane_head()] = dt;  // by a head's lanes, the same value
+      window.decay[lane_head()] = expf(this->rate() * dt);
+      return {};
+    }
+    __device__ static __forceinline__ void prepare(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
+                                                   const Ready& /*ready*/, const char* /*memory*/, Window& /*window*/) {
+    }
+  };
 
   __device__ static __forceinline__ void run(const Arguments& a, const Unit& unit, const Place& place,
                                              const char* /*memory*/, Tiles<kState>& tiles, const Window& window,

@@ -54,11 +54,11 @@ __device__ __forceinline__ float dot_by_state(const ReplayArguments& a, T& tile,
                                               bool flush, ThreadCounts& counts) {
   float sum;
   if constexpr (kInPlace) {
-    apply_ring(tile, a.form.flush, ring, count);
+    apply_ring_and_token<T, kState>(tile, a.form, ring, count);
     sum = tile.dot(ring.C);
   } else {
     T state = tile;
-    apply_ring(state, a.form.flush, ring, count);
+    apply_ring_and_token<T, kState>(state, a.form, ring, count);
     sum = state.dot(ring.C);
     if (flush) tile = state;
   }

@@ -30,17 +30,32 @@ __global__ void __launch_bounds__(32 * kMaxWarps, 2) replay_kernel(const __grid_
   replay_block<T, kState, kKnown>(a, h, tile, memory, cursor);
 }
 
+__device__ __forceinline__ void prefetch_ring(const ReplayArguments& a, const BlockHead& h) {
+  if (h.slot < 0 || h.slot >= a.state.slots) return;
+  const auto L = static_cast<int>(a.form.buffer_len);
+  const auto N = static_cast<int>(a.shape.state_size);
+  const auto P = static_cast<int>(a.shape.head_dim);
+  const RingOffsets at(a.shape, L, h);
+  prefetch_entries(a.ring.B, a.form.ring_dtype, at.group * N, N, L, N);
+  prefetch_entries(a.ring.x, a.form.ring_dtype, at.head * P + h.first_row, P, L, h.rows);
+  prefetch_entries(a.ring.dt, Dtype::float32, at.head, L, 1, L);
+}
+
 // One token by the output_only route.
 template <class T, Dtype kState, int kHeads>
 __global__ void __launch_bounds__(32 * kMaxWarps, T::kVectors == 1 ? 4 : 2)
     replay_step_kernel(const __grid_constant__ ReplayArguments a) {
   extern __shared__ __align__(16) float memory[];
   const BlockHead h(a.shape, a.block, a.cut);
-  const int cursor = cursor_or_fill(a, h);
-  if (cursor < 0) return;
+  prefetch_state<kState>(a.state, h, static_cast<int>(a.shape.state_size));
+  prefetch_ring(a, h);
+  wait_for_earlier_launches();
+  let_later_launches_begin();
   T tile(static_cast<int>(a.shape.state_size), h.rows);
   typename T::template Stored<kState> stored;
-  tile.template load<kState>(a.state.data, h.state_offset, stored);
+  if (h.slot >= 0 && h.slot < a.state.slots) tile.template load<kState>(a.state.data, h.state_offset, stored);
+  const int cursor = cursor_or_fill(a, h);
+  if (cursor < 0) return;
   if (cursor + 1 < a.form.buffer_len) {
     replay_step<T, kState, kHeads>(a, h, tile, stored, reinterpret_cast<char*>(memory), cursor);
     return;
@@ -79,8 +94,8 @@ __global__ void append_tail_kernel(const __grid_constant__ ReplayArguments a) {
   }
 }
 
-void launch(void (*kernel)(ReplayArguments), cudaStream_t stream, const HeadGrid& grid, std::size_t shared,
-            const ReplayArguments& arguments) {
+void launch_block(void (*kernel)(ReplayArguments), cudaStream_t stream, const HeadGrid& grid, std::size_t shared,
+                  const ReplayArguments& arguments) {
   allow_shared(kernel, shared);
   kernel<<<grid.blocks, grid.threads, shared, stream>>>(arguments);
   expect_launched("replay");
@@ -96,17 +111,26 @@ bool takes_heads_together(const HeadGrid& grid, const ReplayForm& form, const Sh
          step_bytes(form, kHeadsTogether, grid.cut.rows_per_block) <= kMaxBytes;
 }
 
+// Shared memory of replay_block().
+std::size_t block_bytes(const ReplayArguments& a, int rows_per_block) {
+  const std::size_t ring = SharedRing::bytes(a.form.buffer_len, a.shape.state_size, rows_per_block);
+  const bool products =
+      takes_products(static_cast<int>(a.shape.state_size), a.state.storage.dtype, a.form.ring_dtype, a.form.flush);
+  return products ? ring + kChunkBytes : ring;
+}
+
 template <class T, Dtype kState>
 void launch_step(cudaStream_t stream, HeadGrid grid, ReplayArguments arguments) {
-  const std::size_t for_flush =
-      SharedRing::bytes(arguments.form.buffer_len, arguments.shape.state_size, grid.cut.rows_per_block);
+  const std::size_t for_flush = block_bytes(arguments, grid.cut.rows_per_block);
   if (takes_heads_together(grid, arguments.form, arguments.shape, arguments.block.batch)) {
     grid.blocks.x /= kHeadsTogether;
     arguments.cut.heads_per_block = kHeadsTogether;
     const std::size_t shared = std::max(for_flush, step_bytes(arguments.form, kHeadsTogether, grid.cut.rows_per_block));
-    launch(replay_step_kernel<T, kState, kHeadsTogether>, stream, grid, shared, arguments);
+    allow_shared(replay_step_kernel<T, kState, kHeadsTogether>, shared);
+    launch(replay_step_kernel<T, kState, kHeadsTogether>, grid.blocks, grid.threads, shared, stream, arguments);
   } else {
-    launch(replay_step_kernel<T, kState, 1>, stream, grid, for_flush, arguments);
+    allow_shared(replay_step_kernel<T, kState, 1>, for_flush);
+    launch(replay_step_kernel<T, kState, 1>, grid.blocks, grid.threads, for_flush, stream, arguments);
   }
 }
 
@@ -119,13 +143,13 @@ void replay(void* stream, const Shape& shape, const ReplayForm& form, const Bloc
   with_tile(shape, state.storage.dtype, [&]<class T, Dtype kState>() {
     for_batch(head_grid(head_shape(shape), block.batch, T::kWarpRows), block.batch, [&](const HeadGrid& grid) {
       const ReplayArguments arguments{shape, form, block, in, parameters, state, ring, out, grid.cut};
-      const std::size_t shared = SharedRing::bytes(form.buffer_len, shape.state_size, grid.cut.rows_per_block);
+      const std::size_t shared = block_bytes(arguments, grid.cut.rows_per_block);
       if (block.tokens == 1 && form.route == Route::output_only) {
         launch_step<T, kState>(on, grid, arguments);
       } else if (block.tokens == 1 || form.route == Route::output_only) {
-        launch(replay_kernel<T, kState, Known::in_place>, on, grid, shared, arguments);
+        launch_block(replay_kernel<T, kState, Known::in_place>, on, grid, shared, arguments);
       } else {
-        launch(replay_kernel<T, kState, Known::nothing>, on, grid, shared, arguments);
+        launch_block(replay_kernel<T, kState, Known::nothing>, on, grid, shared, arguments);
       }
       if (block.tokens == 1) return;
       append_tail_kernel<<<grid.blocks, grid.threads, 0, on>>>(arguments);

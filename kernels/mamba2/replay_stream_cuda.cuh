@@ -25,7 +25,6 @@ template <Dtype kStateDtype, Dtype kRing>
 struct ReplayJob {
   static constexpr Dtype kState = kStateDtype;
   using Arguments = StreamReplayArguments;
-  using Token = UnitOperands;
 
   // Of a unit: the token, what the ring's entries and it weigh in each head, and their B · C.
   struct Window {
@@ -38,6 +37,9 @@ struct ReplayJob {
   __device__ static __forceinline__ UnitRing<kRing> ring_of(const Arguments& a) {
     return {a.form.buffer_len, a.cut.head_rows_log2};
   }
+  __device__ static __forceinline__ RingView view_of(const Arguments& a) {
+    return {a.ring.B, a.ring.x, a.ring.dt, a.shape.num_groups, a.shape.num_heads};
+  }
   __device__ static __forceinline__ int cursor(const Arguments& a, int slot) {
     const int cursor = a.ring.cursor[slot];
     return cursor < a.form.buffer_len ? cursor : -1;
@@ -47,54 +49,64 @@ struct ReplayJob {
   }
   __device__ static __forceinline__ void copy_ring(const Arguments& a, const Unit& unit, const Place& place, char* to,
                                                    Barrier& barrier) {
-    const RingView from{a.ring.B, a.ring.x, a.ring.dt, a.shape.num_groups, a.shape.num_heads};
-    ring_of(a).copy(from, place.slot, unit, place.cursor, to, barrier);
+    ring_of(a).copy(view_of(a), place.slot, unit, place.cursor, to, barrier);
   }
 
-  // What the entries weigh, as scalars_cuda.cuh's ring_weights(); each head by its lanes.
-  __device__ static __forceinline__ void weigh(const Arguments& a, const Unit& unit, const Token& token,
-                                               const float* ring_dt, int cursor, Window& to) {
-    const int k = lane_head();
-    const bool has_head = k < unit.heads;
-    const float* dt = ring_dt + k * static_cast<int>(a.form.buffer_len);
-    const float own = token.dt(a);
-    const float rate = token.rate();
-    if (has_head) {
-      to.scale[k] = expf(rate * sums_after(dt, own, cursor + 1, to.weight[k]));
-      to.dt[k] = own;
-    }
-    __syncwarp();
-    for (int j = head_lane(); has_head && j <= cursor; j += kHeadLanes) {
-      to.weight[k][j] = j == cursor ? own : dt[j] * expf(rate * to.weight[k][j]);
-    }
+  __device__ static __forceinline__ void prefetch_ring(const Arguments& a, const Unit& unit, int slot) {
+    ring_of(a).prefetch(view_of(a), slot, unit);
   }
 
-  __device__ static __forceinline__ void prepare(const Arguments& a, const Unit& unit, const Place& place,
-                                                 const Token& operands, const char* memory, Window& window) {
-    float B[1][4];
-    float C[1][4];
-    operands.prepare(a, window.token, B, C);
-    const UnitRing<kRing> ring = ring_of(a);
-    weigh(a, unit, operands, ring.scalars(memory), place.cursor, window);
-    if (place.cursor + 1 == ring.buffer_len) return;  // a flush needs no products
-    ring_dots<kRing, 1>(memory, place.cursor, {&C}, {window.dots});
-    window.dots[place.cursor] = row_dot(B[0], C[0]);  // by every lane, the same value
-  }
+  class ColumnPart : public ColumnOperands {
+   public:
+    struct Ready {
+      float B[1][4], C[1][4];
+    };
+    __device__ __forceinline__ Ready ready(const Arguments& a, Window& window) const {
+      Ready ready;
+      this->take(a, window.token, ready.B, ready.C);
+      return ready;
+    }
+    __device__ static __forceinline__ void prepare(const Arguments& a, const Unit& /*unit*/, const Place& place,
+                                                   const Ready& ready, char* memory, Window& window) {
+      if (place.cursor + 1 == ring_of(a).buffer_len) return prepare_flush<kState, kRing>(memory, place.cursor);
+      ring_dots<kRing, 1>(memory, place.cursor, {&ready.C}, {window.dots});
+      window.dots[place.cursor] = row_dot(ready.B[0], ready.C[0]);  // by every lane, the same value
+    }
+  };
+
+  class RowPart : public RowOperands {
+   public:
+    struct Ready {
+      float dt, rate;
+    };
+    __device__ __forceinline__ Ready ready(const Arguments& a, Window& window) const {
+      this->take(a, window.token);
+      return {this->dt(a), this->rate()};
+    }
+    // What the entries weigh, as scalars_cuda.cuh's ring_weights(); each head by its lanes.
+    __device__ static __forceinline__ void prepare(const Arguments& a, const Unit& unit, const Place& place,
+                                                   const Ready& ready, const char* memory, Window& window) {
+      const UnitRing<kRing> ring = ring_of(a);
+      const int k = lane_head();
+      const bool has_head = k < unit.heads;
+      const int cursor = place.cursor;
+      const float* dt = ring.scalars(memory) + k * ring.buffer_len;
+      if (has_head) {
+        window.scale[k] = expf(ready.rate * sums_after(dt, ready.dt, cursor + 1, window.weight[k]));
+        window.dt[k] = ready.dt;
+      }
+      __syncwarp();
+      for (int j = head_lane(); has_head && j <= cursor; j += kHeadLanes) {
+        window.weight[k][j] = j == cursor ? ready.dt : dt[j] * expf(ready.rate * window.weight[k][j]);
+      }
+    }
+  };
 
   // y of the row that this lane finishes, but for D x, from S_0 C.
   __device__ static __forceinline__ float sum_entries(const char* ring_x, int P, const float* weight, const float* dots,
                                                       int cursor, float scale, float sum, float x) {
     float y = scale * sum;
-    for (int j = 0; j < cursor; j += 4) {
-      float w[4];
-      float d[4];
-      load4<Dtype::float32>(weight, j, w);
-      load4<Dtype::float32>(dots, j, d);
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if (j + i < cursor) y = fmaf(w[i] * d[i], ring_element<kRing>(ring_x, (j + i) * P), y);
-      }
-    }
+    for_entries<kRing>(ring_x, P, cursor, [&](int j, float entry) { y = fmaf(weight[j] * dots[j], entry, y); });
     return fmaf(weight[cursor] * dots[cursor], x, y);
   }
 
@@ -139,10 +151,17 @@ struct ReplayJob {
  private:
   // S_0 C of the lane's own row.
   __device__ static __forceinline__ float read_tiles(Tiles<kState>& tiles, const float (&C)[1][4]) {
-    float shares[StreamTile::kRows * kUnitTiles];
-    for_rows(tiles,
-             [&](int t, int r, const float(&values)[4]) { shares[t * StreamTile::kRows + r] = dot_share(values, C); });
-    return fold_all<32>(shares);
+    constexpr int kRows = StreamTile::kRows;
+    float shares[2 * kRows];
+    float pair[2];  // of tiles, their 16 rows' sums in two lanes each
+    for_rows(tiles, [&](int t, int r, const float(&values)[4]) {
+      shares[t % 2 * kRows + r] = dot_share(values, C);
+      if (t % 2 == 1 && r + 1 == kRows) pair[t / 2] = fold_all<2 * kRows>(shares);
+    });
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const float lower = __shfl_sync(0xFFFFFFFFU, pair[0], lane % 16 * 2);
+    const float upper = __shfl_sync(0xFFFFFFFFU, pair[1], lane % 16 * 2);
+    return lane < 16 ? lower : upper;
   }
 
   // S_w C of the lane's own row; S_w becomes the checkpoint.
@@ -157,9 +176,10 @@ struct ReplayJob {
     for (int t = 0; t < kUnitTiles; ++t) {
       const int row = t * kTileRows + tile.block_row;
       const int k = unit.head_of(row);
-      tiles.take(tile);
-      add_entries<kRing>(tile, memory, ring.row(memory, unit, row), ring.head_rows, place.cursor, window.scale[k],
-                         window.weight[k], factors);
+      take_flushed<kState, kRing>(
+          tiles, tile,
+          {memory, ring.row(memory, unit, row), ring.head_rows, place.cursor, window.scale[k], window.weight[k]},
+          factors);
       tile.add_outer(window.weight[k][place.cursor], window.token.x + row, window.token.B);
       keep_own(tile.dot(C), t, own);
       store_tile<kState>(a, place, unit, t, tile, counts);

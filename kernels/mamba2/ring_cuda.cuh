@@ -1,6 +1,7 @@
 // A head's ring in a block's shared memory, in float32 but holding the values that the caches would.
 #pragma once
 
+#include "kernels/entry_products_cuda.cuh"
 #include "kernels/mamba2/launch_cuda.cuh"
 #include "kernels/ring_cuda.cuh"
 
@@ -8,13 +9,14 @@ namespace replayeval::mamba2::cuda {
 
 // Layout in dynamic shared memory; x has only the block's rows.
 struct SharedRing {
-  float* B;       // [buffer_len, state_size]
-  float* C;       // [state_size]
-  float* x;       // [buffer_len, rows_per_block]
-  float* dt;      // [buffer_len]
-  float* weight;  // [buffer_len]
-  float* scale;   // [buffer_len]
-  float* dots;    // [buffer_len + 1]: B_j · C, and room for the second of two rows
+  float* B;        // [buffer_len, state_size]
+  float* C;        // [state_size]
+  float* x;        // [buffer_len, rows_per_block]
+  float* dt;       // [buffer_len]
+  float* weight;   // [buffer_len]
+  float* scale;    // [buffer_len]
+  float* dots;     // [buffer_len + 1]: B_j · C, and room for the second of two rows
+  char* products;  // kChunkBytes, where takes_products()
   int x_stride;
 
   __device__ __forceinline__ SharedRing(float* memory, int buffer_len, int state_size, int rows_per_block) {
@@ -25,10 +27,14 @@ struct SharedRing {
     weight = dt + buffer_len;
     scale = weight + buffer_len;
     dots = scale + buffer_len;
+    products = reinterpret_cast<char*>(memory) + bytes(buffer_len, state_size, rows_per_block);
     x_stride = rows_per_block;
   }
-  static std::size_t bytes(std::int64_t buffer_len, std::int64_t state_size, std::int64_t rows_per_block) {
-    return static_cast<std::size_t>(buffer_len * (state_size + rows_per_block + 4) + state_size + 1) * sizeof(float);
+  // But for the products; a multiple of 16.
+  __host__ __device__ static std::size_t bytes(std::int64_t buffer_len, std::int64_t state_size,
+                                               std::int64_t rows_per_block) {
+    const std::int64_t floats = buffer_len * (state_size + rows_per_block + 4) + state_size + 1;
+    return static_cast<std::size_t>((floats + 3) / 4 * 4) * sizeof(float);
   }
 };
 
@@ -60,7 +66,7 @@ __device__ __forceinline__ void load_ring(const Shape& shape, const ReplayForm& 
   }
 }
 
-// The tile becomes the state after the ring's first `count` entries.
+// The tile becomes the state after the ring's first `count` entries, all of them as stored.
 template <class T>
 __device__ __forceinline__ void apply_ring(T& tile, Flush flush, const SharedRing& ring, int count) {
   const float* x = ring.x + tile.block_row;
@@ -75,6 +81,23 @@ __device__ __forceinline__ void apply_ring(T& tile, Flush flush, const SharedRin
       tile.add_outer(ring.weight[j], x + j * ring.x_stride, ring.B + j * tile.state_size());
     }
   }
+}
+
+// The same where the newest entry is the token itself, not rounded yet: what a flush does. By all threads of the block.
+template <class T, Dtype kState>
+__device__ __forceinline__ void apply_ring_and_token(T& tile, const ReplayForm& form, const SharedRing& ring,
+                                                     int count) {
+  if constexpr (kTakesProducts<T, kState>) {
+    if (form.flush == Flush::summed && form.ring_dtype == Dtype::bfloat16 && count > 1) {
+      const float* x = ring.x + tile.block_row;
+      const int own = count - 1;
+      add_entries_together(tile, ring.scale[0], ring.B, own, ring.products,
+                           [&](int j, int row) { return ring.weight[j] * x[j * ring.x_stride + row]; });
+      tile.add_outer(ring.weight[own], x + own * ring.x_stride, ring.B + own * tile.state_size());
+      return;
+    }
+  }
+  apply_ring(tile, form.flush, ring, count);
 }
 
 }  // namespace replayeval::mamba2::cuda

@@ -16,18 +16,43 @@ struct UnitToken {
   float B[kTileColumns], C[kTileColumns], x[kUnitRows], D[kMaxUnitHeads];
 };
 
-// A token's inputs in the preparing warp's registers.
-class UnitOperands {
+__device__ __forceinline__ int unit_column() { return static_cast<int>(threadIdx.x) % 32 * 4; }
+__device__ __forceinline__ void put(const float (&values)[4], float* to) {
+  *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
+}
+
+// What the preparing warps have of a token in registers: B and C, four columns a lane.
+class ColumnOperands {
  public:
   template <class Arguments>
   __device__ __forceinline__ void load(const Arguments& a, const Unit& unit) {
     const std::int64_t row = unit.row;
-    const int group_column = unit.group * kTileColumns + column();
-    B_.load(a.in.B, row * a.in.B_stride + group_column, a.in.dtype, a.fours);
-    C_.load(a.in.C, row * a.in.C_stride + group_column, a.in.dtype, a.fours);
+    const int column = unit.group * kTileColumns + unit_column();
+    B_.load(a.in.B, row * a.in.B_stride + column, a.in.dtype, a.fours);
+    C_.load(a.in.C, row * a.in.C_stride + column, a.in.dtype, a.fours);
+  }
+  // To shared memory, and here.
+  template <class Arguments>
+  __device__ __forceinline__ void take(const Arguments& a, UnitToken& to, float (&B)[1][4], float (&C)[1][4]) const {
+    B_.decode(a.in.dtype, a.fours, B[0]);
+    C_.decode(a.in.dtype, a.fours, C[0]);
+    put(B[0], to.B + unit_column());
+    put(C[0], to.C + unit_column());
+  }
+
+ private:
+  RawFour B_, C_;
+};
+
+// x, eight rows a lane, and the scalars of the lane's head.
+class RowOperands {
+ public:
+  template <class Arguments>
+  __device__ __forceinline__ void load(const Arguments& a, const Unit& unit) {
+    const std::int64_t row = unit.row;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      x_[i].load(a.in.x, row * a.in.x_stride + unit.first_row + 128 * i + column(), a.in.dtype, a.fours);
+      x_[i].load(a.in.x, row * a.in.x_stride + unit.first_row + 128 * i + unit_column(), a.in.dtype, a.fours);
     }
     const int head = unit.first_head + min(lane_head(), unit.heads - 1);
     dt_.load(a.in.dt, row * a.in.dt_stride + head, a.in.dtype);
@@ -35,18 +60,14 @@ class UnitOperands {
     dt_bias_ = a.parameters.dt_bias[head];
     D_ = a.parameters.D[head];
   }
-  // To shared memory; this lane's columns of B and C.
+  // To shared memory.
   template <class Arguments>
-  __device__ __forceinline__ void prepare(const Arguments& a, UnitToken& to, float (&B)[1][4], float (&C)[1][4]) const {
-    B_.decode(a.in.dtype, a.fours, B[0]);
-    C_.decode(a.in.dtype, a.fours, C[0]);
-    put(B[0], to.B + column());
-    put(C[0], to.C + column());
+  __device__ __forceinline__ void take(const Arguments& a, UnitToken& to) const {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       float x[4];
       x_[i].decode(a.in.dtype, a.fours, x);
-      put(x, to.x + 128 * i + column());
+      put(x, to.x + 128 * i + unit_column());
     }
     to.D[lane_head()] = D_;  // by a head's lanes, the same value
   }
@@ -59,12 +80,7 @@ class UnitOperands {
   __device__ __forceinline__ float rate() const { return decay_rate(A_log_); }
 
  private:
-  __device__ static __forceinline__ int column() { return static_cast<int>(threadIdx.x) % 32 * 4; }
-  __device__ static __forceinline__ void put(const float (&values)[4], float* to) {
-    *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
-  }
-
-  RawFour B_, C_, x_[2];
+  RawFour x_[2];
   RawElement dt_;
   float A_log_, dt_bias_, D_;
 };
