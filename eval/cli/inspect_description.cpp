@@ -10,6 +10,7 @@
 #include "eval/model/architecture.h"
 #include "eval/model/footprint.h"
 #include "eval/model/model.h"
+#include "eval/model/step_weights.h"
 
 namespace replayeval {
 namespace {
@@ -26,15 +27,6 @@ struct Subject {
   StepWeights step;
   InspectOptions options;
 };
-
-StepWeights step_weights(const WeightTotals& totals, std::int64_t vocab_size) {
-  StepWeights step;
-  for (const std::int64_t bytes : totals.layer_bytes) step.dense += bytes;
-  step.dense += totals.head_bytes + (totals.tied_head ? totals.embedding_bytes : 0) - totals.expert_bytes;
-  step.experts = totals.expert_bytes;
-  step.embedding_row = totals.embedding_bytes / vocab_size;
-  return step;
-}
 
 Subject look_at(const Checkpoint& checkpoint, const InspectOptions& options) {
   Subject subject;

@@ -27,13 +27,6 @@ namespace {
 constexpr std::int64_t cpu_rows = 2048;
 constexpr std::int64_t cuda_rows = 32768;
 
-std::int64_t batch_of(const RunContext& context, const WorkloadConfig& workload) {
-  if (workload.batch) return *workload.batch;
-  const std::int64_t rows = context.model.options().device == DeviceKind::cuda ? cuda_rows : cpu_rows;
-  const auto arms = static_cast<std::int64_t>(context.arms.size());
-  return std::max<std::int64_t>(1, rows / (std::min(workload.block, workload.context) * arms));
-}
-
 // What an earlier run left of this part. A damaged shard is said to be so, and taken for none; one without the hidden
 // states that are to be kept is of no use.
 std::optional<Shard> shard_left(const RunContext& context, const std::filesystem::path& folder, std::int64_t index,
@@ -68,7 +61,7 @@ void announce(const RunContext& context, const WorkloadConfig& workload, std::in
 Scored run_shards(const RunContext& context, const WorkloadConfig& workload, datasets::WindowReader& reader,
                   const std::shared_ptr<const StoredWorkload>& stored, const std::filesystem::path& folder) {
   PerplexityPass pass(context, workload, reader.documents(), stored);
-  WindowBatches batches(reader, workload.context, batch_of(context, workload));
+  WindowBatches batches(reader, workload.context, windows_at_once(context, workload));
   const std::int64_t tokens = reader.count().scored;
   Progress progress(workload.name, tokens, context.quiet);
   announce(context, workload, tokens, progress);
@@ -157,6 +150,13 @@ void probe(const RunContext& context, const WorkloadConfig& workload, const std:
 }
 
 }  // namespace
+
+std::int64_t windows_at_once(const RunContext& context, const WorkloadConfig& workload) {
+  if (workload.batch) return *workload.batch;
+  const std::int64_t rows = context.model.options().device == DeviceKind::cuda ? cuda_rows : cpu_rows;
+  const auto arms = static_cast<std::int64_t>(context.arms.size());
+  return std::max<std::int64_t>(1, rows / (std::min(workload.block, workload.context) * arms));
+}
 
 datasets::WindowReader open_windows(const WorkloadConfig& workload, std::int64_t vocab_size,
                                     const std::shared_ptr<const datasets::Tokenizer>& tokenizer) {

@@ -34,6 +34,9 @@ struct WorkloadFolders {
   std::filesystem::path shards, tokens;
 };
 
+// How many windows are decoded at once: the workload's batch, or what "auto" stands for.
+std::int64_t windows_at_once(const RunContext& context, const WorkloadConfig& workload);
+
 // Opens and checks the workload's texts. `tokenizer`: null where no source has text. Throws datasets::DataError.
 datasets::WindowReader open_windows(const WorkloadConfig& workload, std::int64_t vocab_size,
                                     const std::shared_ptr<const datasets::Tokenizer>& tokenizer);

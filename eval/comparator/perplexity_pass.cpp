@@ -15,7 +15,8 @@
 namespace replayeval {
 namespace {
 
-constexpr std::int64_t logits_bytes = std::int64_t{96} << 20;  // of all arms, at once
+// Logits of all arms, at once: on a GPU enough rows that their product is no smaller work than reading the head.
+std::int64_t logits_bytes(DeviceKind device) { return std::int64_t{device == DeviceKind::cuda ? 1024 : 96} << 20; }
 
 at::Tensor ids_of(const std::vector<datasets::Window>& windows) {
   const std::int64_t length = windows.front().input_count();
@@ -57,7 +58,7 @@ PerplexityPass::PerplexityPass(const RunContext& context, const WorkloadConfig& 
   if (stored_ && context.against->form() == BaselineForm::hidden) pairs_ = context.against->pairs(context.arms);
   const std::size_t arms = context.arms.size() + (pairs_.empty() ? 0 : context.against->arm_count());
   const std::int64_t row_bytes = static_cast<std::int64_t>(arms * sizeof(float)) * context.model.vocab_size();
-  rows_per_chunk_ = std::max<std::int64_t>(1, logits_bytes / row_bytes);
+  rows_per_chunk_ = std::max<std::int64_t>(1, logits_bytes(context_.model.options().device) / row_bytes);
 }
 
 PerplexityPass::Scores PerplexityPass::make_scores() const {

@@ -75,6 +75,19 @@ std::map<std::string, reports::Delta> perplexity_deltas(const metrics::TokenDive
           {names::perplexity_ratio_t, delta_of(metrics::relative_perplexity_delta(delta.t))}};
 }
 
+// How the workload's speed came about, where it has not said so itself.
+void describe_speed(const RunContext& context, nlohmann::json& data) {
+  if (!data.contains("tokens_per_second_method"))
+    data["tokens_per_second_method"] =
+        "tokens decoded under each arm over the time of the arm's own kernels and an equal share of what all arms "
+        "share; metrics and prefilled prompts apart";
+  std::string obstacle = "blocks of known tokens, not steps";
+  if (data.value("mode", std::string()) == mode_name(Mode::stepwise))
+    obstacle = context.model.make_cache(context.arms, 1, 1)->graph_obstacle();
+  data["cuda_graphs"] = obstacle.empty();
+  if (!obstacle.empty()) data["no_cuda_graphs_because"] = obstacle;
+}
+
 void summarise_costs(const RunContext& context, const Shard& totals, reports::Workload& result) {
   std::map<std::string, double> seconds;
   for (const KernelSeconds& entry : totals.kernel_seconds) {
@@ -97,6 +110,7 @@ void summarise_costs(const RunContext& context, const Shard& totals, reports::Wo
     }
   }
   result.seconds = totals.seconds;
+  describe_speed(context, result.data);
 }
 
 void write_token_files(const RunContext& context, const std::string& workload, const TokenRecords& records,

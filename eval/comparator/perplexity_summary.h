@@ -25,7 +25,8 @@ std::map<std::string, reports::Delta> perplexity_deltas(const metrics::TokenDive
                                                         const metrics::IntervalOptions& options);
 
 // Fills speed, kernel times and storage counts. An arm's seconds are those of its own kernels plus an equal share of
-// the work that all arms share (dense layers, head); measuring divergence is nobody's.
+// the work that all arms share (dense layers, head); measuring divergence is nobody's. Also says in result.data, which
+// names the mode, how tokens per second were counted and whether steps were replayed as CUDA graphs.
 void summarise_costs(const RunContext& context, const Shard& totals, reports::Workload& result);
 
 // tokens/WORKLOAD.index.npy [n, 4] int64: document, position in it, tokens decoded before in its window, token id;

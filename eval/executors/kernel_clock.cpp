@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "eval/executors/device_graph.h"
+
 namespace replayeval {
 namespace {
 
@@ -31,18 +33,35 @@ struct KernelClock::Impl {
     std::size_t entry;
     c10::Event begin, end;
   };
+  struct Captured {  // an interval of each replay
+    std::size_t entry;
+    std::unique_ptr<GraphEvent> begin, end;
+  };
   static constexpr std::size_t most_pending = 2048;  // bounds the events that a long run holds
 
   DeviceKind device;
+  Timing timing;
   std::map<std::pair<std::string, std::string>, std::size_t> index;
   std::vector<KernelSeconds> entries;
   std::vector<Open> open;
   std::vector<Pending> pending;
+  std::vector<Captured> captured;          // in the order of their beginning
+  std::vector<std::size_t> captured_open;  // of these, those that have not ended
 
   std::size_t entry_of(const std::string& arm, const std::string& kernel) {
     const auto [place, added] = index.try_emplace({arm, kernel}, entries.size());
     if (added) entries.push_back({arm, kernel, 0, 0.0});
     return place->second;
+  }
+
+  void begin_captured(std::size_t entry) {
+    captured_open.push_back(captured.size());
+    captured.push_back({entry, std::make_unique<GraphEvent>(), nullptr});
+  }
+
+  void end_captured() {
+    captured[captured_open.back()].end = std::make_unique<GraphEvent>();
+    captured_open.pop_back();
   }
 
   void begin(std::size_t entry) {
@@ -71,10 +90,14 @@ struct KernelClock::Impl {
   }
 };
 
-KernelClock::KernelClock(DeviceKind device) : impl_(std::make_unique<Impl>()) { impl_->device = device; }
+KernelClock::KernelClock(DeviceKind device, Timing timing) : impl_(std::make_unique<Impl>()) {
+  impl_->device = device;
+  impl_->timing = timing;
+}
 KernelClock::~KernelClock() = default;
 
-KernelClock::Scope::Scope(KernelClock* clock, const std::string& arm, const std::string& kernel) : clock_(clock) {
+KernelClock::Scope::Scope(KernelClock* clock, const std::string& arm, const std::string& kernel)
+    : clock_(clock == nullptr || clock->impl_->timing == Timing::in_graph ? nullptr : clock) {
   if (clock_ != nullptr) clock_->impl_->begin(clock_->impl_->entry_of(arm, kernel));
 }
 
@@ -82,9 +105,32 @@ KernelClock::Scope::~Scope() {
   if (clock_ != nullptr) clock_->impl_->end();
 }
 
+KernelClock::GraphScope::GraphScope(KernelClock* clock, const std::string& arm, const std::string& kernel)
+    : clock_(clock == nullptr || clock->impl_->timing == Timing::live ? nullptr : clock) {
+  if (clock_ != nullptr) clock_->impl_->begin_captured(clock_->impl_->entry_of(arm, kernel));
+}
+
+KernelClock::GraphScope::~GraphScope() {
+  if (clock_ != nullptr) clock_->impl_->end_captured();
+}
+
 std::vector<KernelSeconds> KernelClock::totals() {
   impl_->settle();
   return impl_->entries;
+}
+
+void KernelClock::add_replay(const KernelClock& captured) {
+  const Impl& graph = *captured.impl_;
+  double of_arms = 0.0;
+  for (std::size_t i = graph.captured.size(); i-- > 0;) {  // the outermost, which began first, at last
+    const Impl::Captured& interval = graph.captured[i];
+    const KernelSeconds& what = graph.entries[interval.entry];
+    const double seconds = interval.begin->seconds_until(*interval.end);
+    KernelSeconds& entry = impl_->entries[impl_->entry_of(what.arm, what.kernel)];
+    ++entry.calls;
+    entry.seconds += i == 0 ? seconds - of_arms : seconds;
+    of_arms += seconds;
+  }
 }
 
 }  // namespace replayeval

@@ -1,4 +1,5 @@
-// Where the time goes: seconds by (arm, kernel), wall clock on the CPU, events on CUDA.
+// Where the time goes: seconds by (arm, kernel), wall clock on the CPU, events on CUDA; also inside a graph, whose
+// clock times each mixer as a whole and counts everything else as one: an event costs some microseconds there.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,9 @@ struct KernelSeconds {
 
 class KernelClock {
  public:
-  explicit KernelClock(DeviceKind device);
+  enum class Timing : std::uint8_t { live, in_graph };
+
+  explicit KernelClock(DeviceKind device, Timing timing = Timing::live);
   ~KernelClock();
 
   // Times from construction to destruction. A null clock is allowed and costs nothing.
@@ -34,7 +37,23 @@ class KernelClock {
     KernelClock* clock_;
   };
 
+  // The same inside a graph, where it stands for all scopes in it; nothing otherwise.
+  class GraphScope {
+   public:
+    GraphScope(KernelClock* clock, const std::string& arm, const std::string& kernel);
+    ~GraphScope();
+    GraphScope(const GraphScope&) = delete;
+    GraphScope& operator=(const GraphScope&) = delete;
+
+   private:
+    KernelClock* clock_;
+  };
+
   std::vector<KernelSeconds> totals();  // waits for the device
+
+  // Adds the latest replay of the graph in which the graph scopes of `captured` were opened, and waits for it. Of these
+  // the one that is open around all others is less what the others took. captured: Timing::in_graph.
+  void add_replay(const KernelClock& captured);
 
  private:
   struct Impl;

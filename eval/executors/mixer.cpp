@@ -90,16 +90,21 @@ void Mixer::run_gated_norm(const Device& device, const at::Tensor& projected, co
 }
 
 MixerResult Mixer::run(const Arm& arm, MixerCache& cache, const at::Tensor& projected, const at::Tensor& slots,
-                       KernelClock* clock) const {
+                       KernelClock* clock, const at::Tensor& out) const {
   const c10::DeviceGuard current(projected.device());
   check_projected(cache, projected);
   const std::int64_t batch = projected.size(0), tokens = projected.size(1);
   const DecodeBlock block = make_block(batch, tokens, slots);
   const Device device = kernel_device(projected.device());
+  const KernelClock::GraphScope whole(clock, arm.name, "mixer");
   MixerResult result;
   result.conv = at::empty({batch, tokens, sizes_.conv_dim}, projected.options());
   result.y = at::empty({batch, tokens, sizes_.inner()}, projected.options());
-  result.out = at::empty_like(result.y);
+  result.out = out.defined() ? out : at::empty_like(result.y);
+  if (result.out.sizes() != result.y.sizes() || !result.out.is_contiguous() ||
+      result.out.scalar_type() != result.y.scalar_type())
+    throw std::invalid_argument("out: expected contiguous [batch, tokens, " + std::to_string(sizes_.inner()) + "] " +
+                                c10::toString(result.y.scalar_type()));
   {
     const KernelClock::Scope scope(clock, arm.name, "conv");
     run_conv(cache, device, block, projected, result.conv);

@@ -70,9 +70,10 @@ class Mixer {
                         at::Tensor shared_cursor = {}) const;
 
   // projected: [B, T, sizes().projection] in compute dtype. Does not move the cursor. slots: [B] int32 on the device,
-  // or undefined for the identity. Throws std::invalid_argument on other shapes and types.
+  // or undefined for the identity. out: dense memory for MixerResult::out, or undefined. Throws std::invalid_argument
+  // on other shapes and types.
   MixerResult run(const Arm& arm, MixerCache& cache, const at::Tensor& projected, const at::Tensor& slots = {},
-                  KernelClock* clock = nullptr) const;
+                  KernelClock* clock = nullptr, const at::Tensor& out = {}) const;
 
   // The state at the cache's present position, float32 [B, num_heads, state_rows, state_columns]; for replay arms
   // rebuilt from checkpoint and ring.

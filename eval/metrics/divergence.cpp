@@ -6,7 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "eval/metrics/aten_divergence.h"
+#include "eval/metrics/device_divergence.h"
 #include "eval/metrics/row_divergence.h"
 
 namespace replayeval::metrics {
@@ -95,7 +95,7 @@ void DivergenceAccumulator::add(std::span<const at::Tensor> logits, const at::Te
   const at::Tensor ids = checked_targets(targets, rows, logits[0].size(1));
   const bool on_cpu = logits[0].device().is_cpu();
   const auto scores = on_cpu ? score_on_cpu(logits, ids, baseline_, logit_dtype_)
-                             : score_with_aten(logits, ids.to(logits[0].device()), baseline_, logit_dtype_);
+                             : score_on_gpu(logits, ids.to(logits[0].device()), baseline_, logit_dtype_);
   for (std::int64_t r = 0; r < rows; ++r) {
     const auto row = static_cast<std::size_t>(r);
     if (!scores[baseline_][row].finite) refuse_row(logits[baseline_], r, rows_, names_[baseline_]);

@@ -14,14 +14,14 @@ at::Tensor mix_arms(const at::Tensor& projected, const Mixer& mixer, std::size_t
   const std::int64_t arms = projected.size(0);
   const at::Tensor inputs = projected.view({arms, step.batch, step.tokens, -1});
   const at::Tensor& slots = step.rows.places(step.tokens, projected.device()).mixer_slots;
-  std::vector<at::Tensor> outputs;
+  const at::Tensor outputs = at::empty({arms, step.batch, step.tokens, mixer.sizes().inner()}, projected.options());
   for (std::int64_t arm = 0; arm < arms; ++arm) {
     const at::Tensor input = inputs.select(0, arm);
     if (step.tap != nullptr) step.tap->on_mixer(static_cast<std::int64_t>(index), static_cast<std::size_t>(arm), input);
     MixerCache& cache = step.cache.of(arm).mixers[index];
-    outputs.push_back(mixer.run(step.cache.arm(arm), cache, input, slots, step.clock).out);
+    mixer.run(step.cache.arm(arm), cache, input, slots, step.clock, outputs.select(0, arm));
   }
-  return timed_linear(at::stack(outputs).view({arms, step.batch * step.tokens, -1}), out_proj, step);
+  return timed_linear(outputs.view({arms, step.batch * step.tokens, -1}), out_proj, step);
 }
 
 at::Tensor MambaBlock::run(const at::Tensor& x, const Step& step) const {
@@ -52,7 +52,7 @@ at::Tensor attend_arms(const at::Tensor& q, const at::Tensor& k, const at::Tenso
     append(cache, key, v.select(0, arm), step.pages, places);
     outputs.push_back(attend(query, cache, step.pages, step.rows, places, {form.scale, form.window}));
   }
-  return at::stack(outputs);
+  return outputs.size() == 1 ? outputs[0].unsqueeze(0) : at::stack(outputs);
 }
 
 at::Tensor AttentionBlock::run(const at::Tensor& x, const Step& step) const {

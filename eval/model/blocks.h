@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "eval/model/hybrid_cache.h"
 #include "eval/model/layers.h"
@@ -28,6 +29,8 @@ class Block {
   virtual ~Block() = default;
   // x: [arms, batch * tokens, width] in compute dtype -> [arms, batch * tokens, hidden], same type.
   virtual at::Tensor run(const at::Tensor& x, const Step& step) const = 0;
+  // Why a CUDA graph cannot hold the block: the host takes part in it, say. "" if it can.
+  virtual std::string graph_obstacle() const { return ""; }
 };
 
 // linear(), counted as dense work.

@@ -9,6 +9,19 @@
 namespace replayeval {
 namespace {
 
+// ATen's grouped product wants bfloat16 and rows that begin at multiples of 16 bytes, in and out.
+bool fits_grouped(const at::Tensor& weight) {
+  constexpr std::int64_t elements = 8;
+  return weight.is_cuda() && weight.scalar_type() == at::kBFloat16 && weight.size(1) % elements == 0 &&
+         weight.size(2) % elements == 0;
+}
+
+}  // namespace
+
+bool run_grouped(const Experts& experts) { return fits_grouped(experts.up) && fits_grouped(experts.down); }
+
+namespace {
+
 // The pairs of a row and one of its experts, in the order of the experts.
 struct SortedPairs {
   at::Tensor rows;   // [pairs] int64: the row that a pair is of
@@ -25,13 +38,6 @@ SortedPairs sort_by_expert(const at::Tensor& experts, std::int64_t num_experts) 
   const at::Tensor numbers = at::arange(num_experts, order.options());
   pairs.ends = at::searchsorted(sorted, numbers, /*out_int32=*/true, /*right=*/true);
   return pairs;
-}
-
-// ATen's grouped product wants bfloat16 and rows that begin at multiples of 16 bytes, in and out.
-bool fits_grouped(const at::Tensor& weight) {
-  constexpr std::int64_t elements = 8;
-  return weight.is_cuda() && weight.scalar_type() == at::kBFloat16 && weight.size(1) % elements == 0 &&
-         weight.size(2) % elements == 0;
 }
 
 // x: [pairs, in] in the order of the experts, weight: [experts, out, in] -> [pairs, out].
@@ -52,7 +58,7 @@ at::Tensor product_by_product(const at::Tensor& x, const at::Tensor& weight, con
 }
 
 at::Tensor activate(const at::Tensor& inner, ExpertForm form) {
-  if (form == ExpertForm::squared_relu) return at::relu(inner).square_();
+  if (form == ExpertForm::squared_relu) return squared_relu(inner);
   const std::int64_t half = inner.size(-1) / 2;
   return at::silu(inner.narrow(-1, 0, half)).mul_(inner.narrow(-1, half, half));
 }
@@ -60,7 +66,7 @@ at::Tensor activate(const at::Tensor& inner, ExpertForm form) {
 // x: [rows, in], chosen, weights: [rows, chosen] -> [rows, out].
 at::Tensor run_rows(const at::Tensor& x, const at::Tensor& chosen, const at::Tensor& weights, const Experts& experts) {
   const SortedPairs pairs = sort_by_expert(chosen, experts.up.size(0));
-  const bool grouped = fits_grouped(experts.up) && fits_grouped(experts.down);
+  const bool grouped = run_grouped(experts);
   const at::Tensor ends = grouped ? pairs.ends : pairs.ends.cpu();
   const auto product = grouped ? &grouped_product : &product_by_product;
   const at::Tensor inner = activate(product(x.index_select(0, pairs.rows), experts.up, ends), experts.form);

@@ -24,6 +24,7 @@ struct Experts {
 // added up in float32 in the routing's order, then rounded once. Equal arms have equal results, to the bit, whatever
 // stands beside them. On CUDA in bfloat16 all experts run in one grouped product each way, without waiting for the
 // device, where sizes allow (rows of a multiple of 16 bytes); else expert by expert.
+bool run_grouped(const Experts& experts);  // whether they do
 at::Tensor run_experts(const at::Tensor& x, const Routing& routing, const Experts& experts);
 
 }  // namespace replayeval

@@ -13,6 +13,8 @@
 namespace replayeval {
 namespace {
 
+constexpr std::int64_t step_keys = 128;  // of what attention reads in a step on a GPU, a multiple
+
 // The arm's cursor on `device`, made at first use.
 at::Tensor cursor_on(const at::Device& device, std::int64_t slots, ArmCaches& caches) {
   for (const at::Tensor& cursor : caches.cursors)
@@ -63,12 +65,14 @@ Arm prefill_arm() {
 
 HybridCache::HybridCache(std::vector<Arm> arms, const std::vector<std::shared_ptr<const Mixer>>& mixers,
                          const std::vector<KeyValueShape>& attention, at::ScalarType compute_dtype, std::int64_t slots,
-                         std::int64_t capacity, const KeyValuePageOptions& pages)
+                         std::int64_t capacity, const KeyValuePageOptions& pages, std::string graph_obstacle)
     : arms_(std::move(arms)),
       slots_(slots),
       capacity_(capacity),
       positions_(static_cast<std::size_t>(std::max<std::int64_t>(slots, 0))),
-      pages_(slots, capacity, pages) {
+      pages_(slots, capacity, pages),
+      graph_obstacle_(std::move(graph_obstacle)) {
+  if (graph_obstacle_.empty()) graphs_.emplace();
   if (arms_.empty()) throw std::invalid_argument("decode cache: no arms; expected at least one");
   if (slots < 1 || capacity < 1)
     throw std::invalid_argument("decode cache: " + std::to_string(slots) + " slots of " + std::to_string(capacity) +
@@ -173,17 +177,22 @@ void HybridCache::copy_keys_and_values(std::int64_t slot, const HybridCache& fro
 void HybridCache::reserve_tokens(const std::vector<std::pair<std::int64_t, std::int64_t>>& lengths) {
   const std::optional<PageMoves> moves = pages_.reserve(lengths);
   if (!moves) return;
+  if (graphs_) graphs_->forget();
   for (ArmCaches& caches : caches_)
     for (KeyValueCache& pools : caches.attention) move_pages(pools, *moves, pages_.page_length());
 }
 
 PagedRows HybridCache::reserve(const RowSlots& rows, std::int64_t tokens) {
   if (!has_attention()) return {};
+  // Steps on a GPU, captured or not, read keys by the hundred, so that the same graph, and the same kernels, serve many
+  // tokens. Pages that nobody counts are taken as early, so that rows can be read in place.
+  const bool step = tokens == 1 && !caches_.front().attention.front().keys.is_cpu();
+  const std::int64_t multiple = step && !pages_.limited() ? step_keys : 1;
   std::vector<std::pair<std::int64_t, std::int64_t>> lengths;
   for (const std::int32_t slot : rows.slots())
-    if (slot >= 0) lengths.emplace_back(slot, position(slot) + tokens);
+    if (slot >= 0) lengths.emplace_back(slot, round_up(position(slot) + tokens, multiple));
   reserve_tokens(lengths);
-  return {pages_, rows, tokens};
+  return {pages_, rows, tokens, step ? std::optional(step_keys) : std::nullopt};
 }
 
 RowSlots HybridCache::rows(const std::vector<std::int32_t>& slots) const {
@@ -243,9 +252,16 @@ std::vector<HeldTensor> HybridCache::held(std::int64_t slot) const {
   return all;
 }
 
-void HybridCache::advance(const RowSlots& rows, std::int64_t tokens) {
+std::string HybridCache::graph_obstacle() const {
+  return graphs_ && !graphs_->failure().empty() ? graphs_->failure() : graph_obstacle_;
+}
+
+void HybridCache::advance_positions(const RowSlots& rows, std::int64_t tokens) {
   for (const std::int32_t slot : rows.slots())
     if (slot >= 0) positions_[static_cast<std::size_t>(slot)] += tokens;
+}
+
+void HybridCache::advance_cursors(const RowSlots& rows, std::int64_t tokens) const {
   for (std::size_t a = 0; a < arms_.size(); ++a)
     for (const at::Tensor& cursor : caches_[a].cursors)
       advance_cursor(arms_[a], cursor, rows.rows(), tokens, rows.places(tokens, cursor.device()).mixer_slots);

@@ -3,12 +3,15 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "eval/model/key_value_pools.h"
 #include "eval/model/model.h"
 #include "eval/model/paged_rows.h"
 #include "eval/model/row_slots.h"
+#include "eval/model/step_graphs.h"
 
 namespace replayeval {
 
@@ -24,7 +27,8 @@ class HybridCache : public DecodeCache {
   // Throws std::invalid_argument as Model::make_cache().
   HybridCache(std::vector<Arm> arms, const std::vector<std::shared_ptr<const Mixer>>& mixers,
               const std::vector<KeyValueShape>& attention, at::ScalarType compute_dtype, std::int64_t slots,
-              std::int64_t capacity, const KeyValuePageOptions& pages);
+              std::int64_t capacity, const KeyValuePageOptions& pages,
+              std::string graph_obstacle = "not a model's cache");
 
   const std::vector<Arm>& arms() const override { return arms_; }
   std::int64_t slots() const override { return slots_; }
@@ -38,6 +42,7 @@ class HybridCache : public DecodeCache {
   SequenceBytes sequence_bytes(std::size_t arm) const override;
   KeyValueBytes key_value_bytes() const override;
   std::vector<HeldTensor> held(std::int64_t slot) const override;
+  std::string graph_obstacle() const override;
 
   std::int64_t num_arms() const { return static_cast<std::int64_t>(arms_.size()); }
   ArmCaches& of(std::int64_t arm) { return caches_[static_cast<std::size_t>(arm)]; }
@@ -47,7 +52,16 @@ class HybridCache : public DecodeCache {
   RowSlots rows(const std::vector<std::int32_t>& slots) const;
   // Pages for `tokens` more of each row, before a step of all layers. Throws OutOfPages.
   PagedRows reserve(const RowSlots& rows, std::int64_t tokens);
-  void advance(const RowSlots& rows, std::int64_t tokens);  // after a step of all layers: positions and cursors
+  // After a step of all layers: the cursors, which lie on the devices, and positions, which are the host's.
+  void advance_cursors(const RowSlots& rows, std::int64_t tokens) const;
+  void advance_positions(const RowSlots& rows, std::int64_t tokens);
+  void advance(const RowSlots& rows, std::int64_t tokens) {  // both
+    advance_cursors(rows, tokens);
+    advance_positions(rows, tokens);
+  }
+
+  // One-token steps that are captured; null where graph_obstacle() says why none is.
+  StepGraphs* graphs() { return graphs_ ? &*graphs_ : nullptr; }
 
  private:
   bool has_attention() const { return !caches_.front().attention.empty(); }
@@ -60,6 +74,8 @@ class HybridCache : public DecodeCache {
   std::int64_t slots_, capacity_;
   std::vector<std::int64_t> positions_;  // by slot
   KeyValuePages pages_;
+  std::string graph_obstacle_;
+  std::optional<StepGraphs> graphs_;
 };
 
 }  // namespace replayeval

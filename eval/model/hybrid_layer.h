@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <string>
 
 #include "eval/model/blocks.h"
 
@@ -14,6 +15,7 @@ class Layer {
   virtual ~Layer() = default;
   // stream: [arms, batch * tokens, hidden] on the layer's device -> the stream behind the layer.
   virtual at::Tensor run(const at::Tensor& stream, const Step& step) const = 0;
+  virtual std::string graph_obstacle() const { return ""; }  // as the block's
 };
 
 struct Residual {
@@ -27,6 +29,7 @@ class PreNormLayer : public Layer {
   PreNormLayer(Norm norm, std::unique_ptr<Block> block, at::ScalarType compute_dtype, Residual residual = {})
       : norm_(std::move(norm)), block_(std::move(block)), compute_dtype_(compute_dtype), residual_(residual) {}
   at::Tensor run(const at::Tensor& stream, const Step& step) const override;
+  std::string graph_obstacle() const override { return block_->graph_obstacle(); }
 
  private:
   Norm norm_;
@@ -41,6 +44,7 @@ class PostNormLayer : public Layer {
   PostNormLayer(Norm norm, std::unique_ptr<Block> block, at::ScalarType compute_dtype)
       : norm_(std::move(norm)), block_(std::move(block)), compute_dtype_(compute_dtype) {}
   at::Tensor run(const at::Tensor& stream, const Step& step) const override;
+  std::string graph_obstacle() const override { return block_->graph_obstacle(); }
 
  private:
   Norm norm_;

@@ -31,7 +31,8 @@ class HybridModel : public Model {
 
   std::unique_ptr<DecodeCache> make_cache(const std::vector<Arm>& arms, std::int64_t slots, std::int64_t capacity,
                                           const KeyValuePageOptions& pages) const override {
-    return std::make_unique<HybridCache>(arms, parts_.mixers, parts_.attention, compute_, slots, capacity, pages);
+    return std::make_unique<HybridCache>(arms, parts_.mixers, parts_.attention, compute_, slots, capacity, pages,
+                                         graph_obstacle());
   }
   at::Tensor forward(const at::Tensor& ids, DecodeCache& cache, Mode mode, KernelClock* clock, MixerTap* tap,
                      const std::vector<std::int32_t>& slots) const override;
@@ -39,8 +40,11 @@ class HybridModel : public Model {
 
  private:
   at::Tensor embed(const at::Tensor& ids, std::int64_t arms) const;
-  at::Tensor run_block(const at::Tensor& ids, HybridCache& cache, const RowSlots& rows, KernelClock* clock,
-                       MixerTap* tap) const;
+  at::Tensor run_block(const at::Tensor& ids, HybridCache& cache, const RowSlots& rows, const PagedRows& pages,
+                       KernelClock* clock, MixerTap* tap) const;
+  at::Tensor run_call(const at::Tensor& ids, HybridCache& cache, const RowSlots& rows, Mode mode, KernelClock* clock,
+                      MixerTap* tap) const;
+  std::string graph_obstacle() const;
 
   HybridParts parts_;
   ModelOptions options_;
@@ -54,10 +58,10 @@ at::Tensor HybridModel::forward(const at::Tensor& ids, DecodeCache& cache, Mode 
   const RowSlots rows = hybrid.rows(slots);
   check_token_ids(ids, vocab_size(), rows, hybrid.num_arms(), hybrid.capacity());
   const at::Tensor there = ids.to(parts_.embeddings.device());
-  if (mode == Mode::teacher_forced || ids.size(-1) == 1) return run_block(there, hybrid, rows, clock, tap);
+  if (mode == Mode::teacher_forced || ids.size(-1) == 1) return run_call(there, hybrid, rows, mode, clock, tap);
   std::vector<at::Tensor> steps;
   for (std::int64_t t = 0; t < ids.size(-1); ++t)
-    steps.push_back(run_block(there.narrow(-1, t, 1), hybrid, hybrid.rows(slots), clock, tap));
+    steps.push_back(run_call(there.narrow(-1, t, 1), hybrid, hybrid.rows(slots), mode, clock, tap));
   return at::cat(steps, 2);
 }
 
@@ -68,9 +72,33 @@ at::Tensor HybridModel::embed(const at::Tensor& ids, std::int64_t arms) const {
   return shared ? found.repeat({arms, 1, 1}) : found;
 }
 
-at::Tensor HybridModel::run_block(const at::Tensor& ids, HybridCache& cache, const RowSlots& rows, KernelClock* clock,
-                                  MixerTap* tap) const {
+std::string HybridModel::graph_obstacle() const {
+  if (options_.device == DeviceKind::cpu) return "on the CPU";
+  if (!options_.graphs) return "switched off";
+  if (parts_.final_norm.weight.device() != parts_.embeddings.device()) return "layers on several GPUs";
+  for (const PlacedLayer& placed : parts_.layers) {
+    if (placed.device != parts_.embeddings.device()) return "layers on several GPUs";
+    if (std::string obstacle = placed.layer->graph_obstacle(); !obstacle.empty()) return obstacle;
+  }
+  return "";
+}
+
+at::Tensor HybridModel::run_call(const at::Tensor& ids, HybridCache& cache, const RowSlots& rows, Mode mode,
+                                 KernelClock* clock, MixerTap* tap) const {
   const PagedRows pages = cache.reserve(rows, ids.size(-1));
+  const auto body = [&](const at::Tensor& tokens, const RowSlots& at, const PagedRows& paged, KernelClock* timing) {
+    return run_block(tokens, cache, at, paged, timing, tap);
+  };
+  const bool captured = mode == Mode::stepwise && tap == nullptr && cache.graphs() != nullptr;
+  const at::Tensor hidden =
+      captured ? cache.graphs()->run(ids, rows, pages, ids.device(), clock, body) : body(ids, rows, pages, clock);
+  cache.advance_positions(rows, ids.size(-1));
+  return hidden;
+}
+
+// All that the devices do; what the host knows of the cache stays as it is.
+at::Tensor HybridModel::run_block(const at::Tensor& ids, HybridCache& cache, const RowSlots& rows,
+                                  const PagedRows& pages, KernelClock* clock, MixerTap* tap) const {
   Step step{cache, rows, pages, ids.size(-2), ids.size(-1), clock, tap, {}};
   {
     const KernelClock::Scope scope(clock, "", "embedding");
@@ -81,7 +109,7 @@ at::Tensor HybridModel::run_block(const at::Tensor& ids, HybridCache& cache, con
     const c10::DeviceGuard current(placed.device);
     stream = placed.layer->run(stream.to(placed.device), step);
   }
-  cache.advance(rows, step.tokens);
+  cache.advance_cursors(rows, step.tokens);
   const KernelClock::Scope scope(clock, "", "norm");
   return rms_norm(stream.to(parts_.final_norm.weight.device()), parts_.final_norm, compute_)
       .view({cache.num_arms(), step.batch, step.tokens, hidden_size()});

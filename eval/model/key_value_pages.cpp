@@ -69,7 +69,7 @@ std::optional<PageMoves> KeyValuePages::grow(std::int64_t more, std::int64_t lon
   for (const auto& table : tables_) longest = std::max(longest, static_cast<std::int64_t>(table.size()));
   const auto slots = static_cast<std::int64_t>(tables_.size());
   const auto half_more = [](std::int64_t pages) { return pages + (pages + 1) / 2; };
-  std::int64_t extent = std::min(half_more(longest), most_a_slot_), all = half_more(needed);
+  std::int64_t extent = std::max(longest, std::min(half_more(longest), most_a_slot_)), all = half_more(needed);
   if (options_.limit) {
     extent = std::max(longest, std::min(extent, *options_.limit / slots));
     all = std::min(all, *options_.limit);

@@ -11,6 +11,8 @@
 
 namespace replayeval {
 
+inline std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
 struct KeyValuePageOptions {
   std::int64_t page_length = 64;           // tokens
   std::optional<std::int64_t> limit = {};  // pages that all sequences may hold together; absent: what they need
@@ -40,6 +42,7 @@ class KeyValuePages {
   KeyValuePages(std::int64_t slots, std::int64_t capacity, const KeyValuePageOptions& options);
 
   std::int64_t page_length() const { return options_.page_length; }
+  bool limited() const { return options_.limit.has_value(); }
   std::int64_t pages() const { return static_cast<std::int64_t>(taken_.size()); }  // of a pool, page 0 included
   std::int64_t held() const { return held_; }
   std::int64_t pages_for(std::int64_t tokens) const {

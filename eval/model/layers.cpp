@@ -1,15 +1,59 @@
 #include "eval/model/layers.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/DeviceGuard.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
+#ifdef REPLAYEVAL_WITH_CUDA
+#include "eval/executors/device.h"
+#include "eval/executors/tensor_memory.h"
+#include "eval/model/row_kernels_cuda.h"
+#endif
+
 namespace replayeval {
 namespace {
+
+#ifdef REPLAYEVAL_WITH_CUDA
+
+// One kernel each, in the same float32 arithmetic.
+at::Tensor rms_norm_on_gpu(const at::Tensor& x, const Norm& norm, at::ScalarType type) {
+  const c10::DeviceGuard current(x.device());
+  const at::Tensor dense = x.contiguous();
+  at::Tensor out = at::empty(x.sizes(), x.options().dtype(type));
+  RmsNormRows rows;
+  rows.x = dense.const_data_ptr();
+  rows.weight = floats(norm.weight);
+  rows.out = out.data_ptr();
+  rows.width = norm.weight.size(0);
+  rows.rows = x.numel() / rows.width;
+  rows.eps = static_cast<float>(norm.eps);
+  rows.in = kernel_dtype(x.scalar_type());
+  rows.out_dtype = kernel_dtype(type);
+  rms_norm_rows(kernel_device(x.device()).stream, rows);
+  return out;
+}
+
+at::Tensor squared_relu_on_gpu(const at::Tensor& x) {
+  const c10::DeviceGuard current(x.device());
+  const at::Tensor dense = x.contiguous();
+  at::Tensor out = at::empty_like(dense);
+  squared_relu_elements(kernel_device(x.device()).stream, dense.const_data_ptr(), out.data_ptr(), x.numel(),
+                        kernel_dtype(x.scalar_type()));
+  return out;
+}
+
+#else
+
+at::Tensor rms_norm_on_gpu(const at::Tensor& /*x*/, const Norm& /*norm*/, at::ScalarType /*type*/) { return {}; }
+at::Tensor squared_relu_on_gpu(const at::Tensor& /*x*/) { return {}; }
+
+#endif
 
 // Queries of one attention call: keeps the mask, [queries, keys], small however long a block is.
 constexpr std::int64_t most_queries = 256;
@@ -28,6 +72,12 @@ at::Tensor causal_mask(const at::Tensor& positions, std::int64_t keys, const std
   const at::Tensor columns = at::arange(keys, positions.options());
   const at::Tensor seen = columns.le(rows);
   return window ? seen.logical_and(columns.gt(rows.sub(*window))) : seen;
+}
+
+// What is added to scores: 0 where `seen`, else minus infinity.
+at::Tensor as_bias(const at::Tensor& seen, at::ScalarType type) {
+  return at::zeros(seen.sizes(), seen.options().dtype(type))
+      .masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
 }
 
 }  // namespace
@@ -57,6 +107,7 @@ at::Tensor per_arm(const at::Tensor& x, const std::function<at::Tensor(const at:
 }
 
 at::Tensor rms_norm(const at::Tensor& x, const Norm& norm, at::ScalarType type) {
+  if (!x.is_cpu()) return rms_norm_on_gpu(x, norm, type);
   return per_arm(x, [&](const at::Tensor& part) {
     const at::Tensor wide = part.to(at::kFloat);
     const at::Tensor scale = wide.square().mean(-1, /*keepdim=*/true).add_(norm.eps).rsqrt_();
@@ -65,6 +116,7 @@ at::Tensor rms_norm(const at::Tensor& x, const Norm& norm, at::ScalarType type) 
 }
 
 at::Tensor squared_relu(const at::Tensor& x) {
+  if (!x.is_cpu()) return squared_relu_on_gpu(x);
   return per_arm(x, [](const at::Tensor& part) { return at::relu(part).square_(); });
 }
 
@@ -103,26 +155,34 @@ at::Tensor attend(const at::Tensor& q, const KeyValueCache& cache, const PagedRo
   const std::int64_t group = q.size(1) / kv_heads;
   const at::Tensor heads = q.reshape({batch, tokens, kv_heads, group, key_dim}).permute({0, 2, 3, 1, 4});
   const double scale = span.scale.value_or(1.0 / std::sqrt(static_cast<double>(key_dim)));
-  const at::Tensor all_keys = pages.read(cache.keys, rows.longest() + tokens);
-  const at::Tensor all_values = pages.read(cache.values, rows.longest() + tokens);
+  const at::Tensor all_keys = pages.read(cache.keys, pages.keys());
+  const at::Tensor all_values = pages.read(cache.values, pages.keys());
   // Aligned rows have one mask.
   const at::Tensor positions = rows.aligned() ? places.positions.narrow(0, 0, 1) : places.positions;
   std::vector<at::Tensor> outputs;
   for (std::int64_t begin = 0; begin < tokens; begin += most_queries) {
-    const std::int64_t queries = std::min(most_queries, tokens - begin), keys = rows.longest() + begin + queries;
+    const std::int64_t queries = std::min(most_queries, tokens - begin);
+    const std::int64_t keys = pages.rounded() ? pages.keys() : rows.longest() + begin + queries;
     // The query heads that share a key head become more query rows of it, so that nothing is repeated in memory.
     const at::Tensor query_rows =
         aligned(heads.narrow(3, begin, queries).reshape({batch, kv_heads, group * queries, key_dim}));
+    const auto make_mask = [&] {
+      const at::Tensor seen =
+          causal_mask(positions.narrow(1, begin, queries), keys, span.window).repeat({1, 1, group, 1});
+      return rows.aligned() ? seen.squeeze(0).squeeze(0) : seen;
+    };
     std::optional<at::Tensor> mask;
-    if (queries > 1 || span.window || !rows.aligned()) {
-      mask = causal_mask(positions.narrow(1, begin, queries), keys, span.window).repeat({1, 1, group, 1});
-      if (rows.aligned()) mask = mask->squeeze(0).squeeze(0);
-    }
+    if (pages.rounded())
+      mask = pages.mask({q.device(), q.scalar_type(), group, span.window},
+                        [&] { return as_bias(make_mask(), q.scalar_type()); });
+    else if (queries > 1 || span.window || !rows.aligned())
+      mask = make_mask();
     const at::Tensor out = at::scaled_dot_product_attention(query_rows, all_keys.narrow(2, 0, keys),
                                                             all_values.narrow(2, 0, keys), mask, 0.0, false, scale);
     outputs.push_back(out.view({batch, kv_heads, group, queries, value_dim}).permute({0, 3, 1, 2, 4}));
   }
-  return at::cat(outputs, 1).reshape({batch * tokens, kv_heads * group * value_dim});
+  return (outputs.size() == 1 ? outputs[0] : at::cat(outputs, 1))
+      .reshape({batch * tokens, kv_heads * group * value_dim});
 }
 
 }  // namespace replayeval

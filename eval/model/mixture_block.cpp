@@ -20,6 +20,10 @@ at::Tensor MixtureBlock::run(const at::Tensor& x, const Step& step) const {
   return parts_.shared ? add_residual(out, run_shared(x, step)) : out;
 }
 
+std::string MixtureBlock::graph_obstacle() const {
+  return run_grouped(parts_.experts) ? "" : "the host reads which experts were chosen";
+}
+
 at::Tensor MixtureBlock::run_shared(const at::Tensor& x, const Step& step) const {
   at::Tensor out = parts_.shared->run(x, step);
   if (!parts_.shared_gate.weight.defined()) return out;

@@ -26,6 +26,7 @@ class MixtureBlock : public Block {
  public:
   explicit MixtureBlock(MixtureParts parts) : parts_(std::move(parts)) {}
   at::Tensor run(const at::Tensor& x, const Step& step) const override;
+  std::string graph_obstacle() const override;
 
  private:
   at::Tensor run_shared(const at::Tensor& x, const Step& step) const;

@@ -37,6 +37,7 @@ struct ModelOptions {
   std::shared_ptr<const Placement> placement = {};  // instead of `gpus`: made by load_model()
   NormSpan norm_span = NormSpan::published;
   delta_rule::Numerics delta_rule = default_delta_numerics;
+  bool graphs = true;  // on a GPU, one-token steps are captured and replayed (step_graphs.h); the bits are the same
 };
 
 // What the weights are made of.
@@ -95,6 +96,8 @@ class DecodeCache {
   // Everything that decides how the slot's sequence goes on: two sequences that are equal here are one. Checkpoint and
   // ring as stored, keys and values [heads, tokens, dim] of the tokens that it holds.
   virtual std::vector<HeldTensor> held(std::int64_t slot) const = 0;
+  // Why one-token steps of this cache are launched kernel by kernel and not replayed as CUDA graphs; "" if they are.
+  virtual std::string graph_obstacle() const = 0;
 };
 
 // The arm that computes prompts where they do not go through the arms themselves (`prompt: prefill`).
@@ -127,7 +130,8 @@ class Model {
                                                   std::int64_t capacity,
                                                   const KeyValuePageOptions& pages = {}) const = 0;
 
-  // ids: [B, T] int64 on the CPU or the model's device, the same for all arms, or [arms, B, T]. Row b is appended to
+  // ids: [B, T] int64 on the CPU or the model's device, the same for all arms, or [arms, B, T]. Ids that lie on a GPU
+  // are not looked at: one outside the vocabulary is a CUDA failure. Row b is appended to
   // slot slots[b] of every arm; without `slots` to slot b, and B == cache.slots(). Slots are distinct; a negative one
   // marks a padded row, whose tokens go nowhere and whose results mean nothing. Returns the hidden states after the
   // final norm, [arms, B, T, hidden_size], compute dtype. stepwise runs T one-token steps, teacher_forced one block.

@@ -17,21 +17,23 @@ at::Tensor in_place(const at::Tensor& pool, const PageRun& run, std::int64_t pag
 
 }  // namespace
 
-PagedRows::PagedRows(const KeyValuePages& pages, const RowSlots& rows, std::int64_t tokens)
+PagedRows::PagedRows(const KeyValuePages& pages, const RowSlots& rows, std::int64_t tokens,
+                     std::optional<std::int64_t> key_step)
     : page_length_(pages.page_length()),
       rows_(rows.rows()),
-      pages_a_row_(pages.pages_for(rows.longest() + tokens)),
+      keys_(round_up(rows.longest() + tokens, key_step.value_or(1))),
+      pages_a_row_(pages.pages_for(keys_)),
       position_(rows.longest()),
-      run_(pages.run(rows.slots(), rows.longest() + tokens)),
-      aligned_(rows.aligned()) {
-  if (!run_) table_.assign(static_cast<std::size_t>(rows_ * pages_a_row_), 0);
+      run_(pages.run(rows.slots(), keys_)),
+      aligned_(rows.aligned()),
+      rounded_(key_step.has_value()) {
+  table_.assign(static_cast<std::size_t>(rows_ * pages_a_row_), 0);
   for (std::int64_t row = 0; row < rows_; ++row) {
     const std::int32_t slot = rows.slots()[static_cast<std::size_t>(row)];
     if (slot < 0) continue;
     const std::vector<std::int64_t>& own = pages.of_slot(slot);
-    if (!run_)
-      std::copy_n(own.begin(), std::min(static_cast<std::int64_t>(own.size()), pages_a_row_),
-                  table_.begin() + row * pages_a_row_);
+    std::copy_n(own.begin(), std::min(static_cast<std::int64_t>(own.size()), pages_a_row_),
+                table_.begin() + row * pages_a_row_);
     if (run_ && aligned_) continue;
     const std::int64_t position = rows.positions()[static_cast<std::size_t>(row)];
     for (std::int64_t token = position; token < position + tokens; ++token)
@@ -39,11 +41,22 @@ PagedRows::PagedRows(const KeyValuePages& pages, const RowSlots& rows, std::int6
   }
 }
 
+const at::Tensor& PagedRows::mask(const StepMask& what, const std::function<at::Tensor()>& make) const {
+  for (const auto& [known, mask] : masks_)
+    if (known == what) return mask;
+  return masks_.emplace_back(what, make()).second;
+}
+
+void PagedRows::place(const at::Device& device, RowPages pages) {
+  placed_by_others_ = true;
+  placed_.push_back({device, std::move(pages)});
+}
+
 const RowPages& PagedRows::on(const at::Device& device) const {
   for (const Placed& placed : placed_)
     if (placed.device == device) return placed.pages;
   RowPages pages;
-  if (!table_.empty()) pages.table = at::tensor(table_, at::kLong).to(device);
+  if (!run_) pages.table = at::tensor(table_, at::kLong).to(device);
   if (!targets_.empty()) pages.targets = at::tensor(targets_, at::kLong).to(device);
   return placed_.emplace_back(Placed{device, std::move(pages)}).pages;
 }
@@ -57,14 +70,19 @@ at::Tensor PagedRows::read(const at::Tensor& pool, std::int64_t tokens) const {
 
 void PagedRows::write(const at::Tensor& pool, const at::Tensor& fresh, const RowPlaces& places) const {
   const std::int64_t tokens = fresh.size(1);
-  if (run_ && aligned_) {
+  if (run_ && aligned_ && !placed_by_others_) {
     in_place(pool, *run_, page_length_, rows_, position_ + tokens)
         .narrow(2, position_, tokens)
         .copy_(fresh.transpose(1, 2));
     return;
   }
-  const at::Tensor present = places.present.defined() ? fresh.index_select(0, places.present) : fresh;
-  pool.transpose(0, 1).index_put_({on(pool.device()).targets}, present.flatten(0, 1));
+  const RowPages& there = on(pool.device());
+  at::Tensor present = fresh;
+  if (there.present.defined())
+    present = at::where(there.present.view({rows_, 1, 1, 1}), fresh, at::zeros({}, fresh.options()));
+  else if (places.present.defined())
+    present = fresh.index_select(0, places.present);
+  pool.transpose(0, 1).index_put_({there.targets}, present.flatten(0, 1));
 }
 
 }  // namespace replayeval

@@ -81,4 +81,8 @@ const RowPlaces& RowSlots::places(std::int64_t tokens, const at::Device& device)
   return placed_.emplace_back(Placed{device, tokens, make_places(tokens, device)}).places;
 }
 
+void RowSlots::place(std::int64_t tokens, const at::Device& device, RowPlaces places) {
+  placed_.push_back({device, tokens, std::move(places)});
+}
+
 }  // namespace replayeval

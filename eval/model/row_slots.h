@@ -29,12 +29,15 @@ class RowSlots {
   const std::vector<std::int64_t>& positions() const { return positions_; }  // of each row's next token
   std::int64_t longest() const { return longest_; }                          // the largest of them
   bool aligned() const { return aligned_; }    // all rows stand at one position and none is padded
+  bool padded() const { return padded_; }      // some row has no slot
   bool identity() const { return identity_; }  // row b is slot b, and there are no other slots
   const std::vector<std::int32_t>& slots() const { return slots_; }
 
   // Made at a call's first use on each device, for all of its layers; not for several threads at once. Rows that stand
   // at one position in slots of their own need no copy to the device.
   const RowPlaces& places(std::int64_t tokens, const at::Device& device) const;
+  // `places` is what places() answers there: memory that others keep up to date.
+  void place(std::int64_t tokens, const at::Device& device, RowPlaces places);
 
  private:
   struct Placed {

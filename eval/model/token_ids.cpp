@@ -19,7 +19,8 @@ void check_token_ids(const at::Tensor& ids, std::int64_t vocab_size, const RowSl
     throw std::invalid_argument("token ids: " + std::to_string(tokens) + " more tokens after " +
                                 std::to_string(rows.longest()) + "; expected at most the cache's capacity of " +
                                 std::to_string(capacity));
-  const at::Tensor here = ids.to(at::kCPU).contiguous();
+  if (!ids.is_cpu()) return;  // a look would wait for the device, at every token
+  const at::Tensor here = ids.contiguous();
   const auto* values = here.const_data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < here.numel(); ++i)
     if (values[i] < 0 || values[i] >= vocab_size)

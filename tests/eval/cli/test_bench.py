@@ -69,6 +69,10 @@ class Bench(unittest.TestCase):
                 self.assertTrue(0 < row["mixer_share"] < 1)
                 self.assertEqual(row["cache_bytes"], row["batch"] * held[row["arm"]])
                 self.assertEqual(row["device_bytes"], 0)  # on the CPU
+                self.assertEqual((row["cuda_graphs"], row["no_cuda_graphs_because"]), (False, "on the CPU"))
+                self.assertEqual(list(row["mixer_seconds"]), [row["arm"]])
+                self.assertTrue(0 < row["predicted_seconds"] < seconds["high"])
+                self.assertEqual(row["turns"], 3)
 
     def test_short_rings_are_timed_for_sixteen_steps_at_least(self):
         text = CONFIG.replace("buffer_len: 5", "buffer_len: 1").replace("buffer_len: 8", "buffer_len: 3")
@@ -88,6 +92,38 @@ class Bench(unittest.TestCase):
             self.assertRegex(" ".join(row), r"% [1-9][0-9.]* [KM]iB –$")  # units that show it; no peak on the CPU
         self.assertIn("batch 3, eight:", done.stderr)
 
+    def test_some_arms_and_two_stacked(self):
+        done = self.bench("--json", "--arms", "five,exact", "--stacked", "five,exact", batch=3)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual([row["arms"] for row in found["rows"]], [["exact"], ["five"], ["five", "exact"]])
+        exact, five, both = found["rows"]
+        self.assertEqual(both["cache_bytes"], exact["cache_bytes"] + five["cache_bytes"])
+        self.assertEqual(both["steps_per_round"], 20)
+        slower, other = sorted((exact, five), key=lambda row: -row["step_seconds"]["median"])
+        self.assertEqual(found["stacked"], [{
+            "batch": 3, "slower": slower["arm"], "step_seconds": both["step_seconds"]["median"],
+            "slower_alone_seconds": slower["step_seconds"]["median"],
+            "mixer_seconds_of_other": other["mixer_seconds"][other["arm"]]}])
+        table = self.bench("--arms", "exact,five", "--stacked", "exact,five", "--no-graphs", batch=2)
+        self.assertIn("exact + five", table.stdout)
+        self.assertIn("of slower", table.stdout)
+        self.assertIn("Steps launched kernel by kernel: on the CPU.", table.stderr)
+
+    def test_teacher_forced(self):
+        done = self.bench("--json", "--teacher-forced", "--tokens", "40", "--sequences", "3")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)["scoring"]
+        self.assertEqual((found["sequences"], found["tokens"]), (3, 40))
+        self.assertAlmostEqual(found["tokens_per_second"] * found["seconds"], 120, delta=1e-6)
+        self.assertAlmostEqual(sum(found["share"].values()), 1.0, delta=1e-9)
+        self.assertLessEqual({"products", "mixers", "attention", "norm", "metrics", "rest"}, set(found["share"]))
+        for part, share in found["share"].items():
+            self.assertTrue(0 <= share < 1, part)
+        table = self.bench("--teacher-forced", "--tokens", "8")
+        self.assertIn("tokens/s, each under every arm", table.stdout)
+        self.assertRegex(table.stdout, r"[0-9.]+%  products")
+
     def test_refusals(self):
         """All of them before the model is loaded: one line."""
         # The tiny model has 512 positions; two rounds, one to warm up and one under the clock take 4 x 40 of them.
@@ -102,6 +138,12 @@ class Bench(unittest.TestCase):
             ([], dict(batch="one"), ("--batch", "one")),
             (["--device", "tpu"], {}, ("--device", "tpu")),
             (["--unheard-of"], {}, ("--unheard-of",)),
+            (["--stacked", "exact"], {}, ("stacked", "two different")),
+            (["--stacked", "exact,none"], {}, ("'none'", "exact, five, eight")),
+            (["--arms", "none"], {}, ("--arms", "config.yaml")),
+            (["--teacher-forced", "--tokens", "0"], {}, ("0 tokens to score", "512 positions")),
+            (["--teacher-forced", "--tokens", "8", "--sequences=-1"], {}, ("-1 sequences",)),
+            (["--tokens", "8"], {}, ("--tokens", "--teacher-forced")),
         ):
             with self.subTest(more, **options):
                 self.assert_refused(self.bench(*more, **options), *fragments)

@@ -6,6 +6,8 @@
 
 #include <map>
 
+#include "eval/model/footprint.h"
+#include "eval/model/step_weights.h"
 #include "tests/eval/checkpoint/expect_error.h"
 #include "tests/eval/model/tiny_nemotron_h.h"
 
@@ -89,7 +91,8 @@ TEST(ModelBench, RoundsAreWholeRingCyclesInTurnsBehindTheContext) {
   options.rounds = 3;
   options.context = 301;  // more than a block, and in the midst of either ring
   constexpr std::int64_t steps = 40;
-  const std::vector<DecodeSpeed> rows = bench_model(model, three_arms(), options, [](const DecodeSpeed&) {});
+  const std::vector<DecodeSpeed> rows =
+      bench_model(model, describe_architecture(tiny.open()), three_arms(), options, [](const DecodeSpeed&) {});
 
   std::vector<std::string> order;
   std::map<std::string, std::int64_t> position;
@@ -118,8 +121,44 @@ TEST(ModelBench, RoundsAreWholeRingCyclesInTurnsBehindTheContext) {
   ASSERT_EQ(rows.size(), 3U);
   for (const DecodeSpeed& row : rows) {
     EXPECT_EQ(row.steps_per_round, steps);
+    EXPECT_EQ(row.graph_obstacle, "on the CPU");
+    EXPECT_EQ(row.turns, 3);
+    EXPECT_EQ(row.mixer_seconds.size(), 1U);
+    EXPECT_GT(row.mixer_seconds.at(row.arm), 0.0);
     EXPECT_EQ(position[row.arm], options.context + steps * 5);
   }
+}
+
+TEST(ModelBench, StackedArmsDecodeTogetherAndAreComparedWithTheSlowerAlone) {
+  testing::TinyNemotronH tiny;
+  tiny.config["max_position_embeddings"] = 1000;
+  const std::unique_ptr<Model> model = load_model(tiny.open(), {});
+  const Architecture architecture = describe_architecture(tiny.open());
+  ModelBenchOptions options;
+  options.batches = {2};
+  options.rounds = 1;
+  options.stacked = {"eight", "exact"};
+  options.read_bandwidth = 1e9;
+  const std::vector<DecodeSpeed> rows =
+      bench_model(*model, architecture, three_arms(), options, [](const DecodeSpeed&) {});
+  ASSERT_EQ(rows.size(), 4U);
+  const DecodeSpeed &exact = rows[0], &eight = rows[2], &both = rows[3];
+  EXPECT_EQ(both.arm, "eight + exact");
+  EXPECT_EQ(both.cache_bytes, exact.cache_bytes + eight.cache_bytes);
+  EXPECT_EQ(both.mixer_seconds.size(), 2U);
+  EXPECT_NEAR(both.tokens_per_second * both.step_seconds.median, 4.0, 1e-9);
+  // Weights once, but for the embeddings of twice as many tokens; everything else of each.
+  const StepWeights weights = step_weights(model->weight_totals(), model->vocab_size());
+  const double twice = 2.0 * weight_bytes_per_step(architecture, weights, 2);
+  EXPECT_NEAR(both.predicted_seconds - weight_bytes_per_step(architecture, weights, 4) / 1e9,
+              exact.predicted_seconds + eight.predicted_seconds - twice / 1e9, 1e-12);
+  const std::vector<StackedSpeed> stacked = stacked_speeds(rows);
+  ASSERT_EQ(stacked.size(), 1U);
+  const bool exact_is_slower = exact.step_seconds.median >= eight.step_seconds.median;
+  EXPECT_EQ(stacked[0].slower, exact_is_slower ? "exact" : "eight");
+  EXPECT_EQ(stacked[0].stacked, both.step_seconds.median);
+  EXPECT_EQ(stacked[0].mixers_of_other,
+            exact_is_slower ? eight.mixer_seconds.at("eight") : exact.mixer_seconds.at("exact"));
 }
 
 TEST(ModelBench, RefusesBeforeAModelIsThere) {
@@ -133,6 +172,9 @@ TEST(ModelBench, RefusesBeforeAModelIsThere) {
   refused({{1}, std::int64_t{1} << 62, 0, 0}, arms, "1 to 512");
   refused({{1}, 1, -1, 0}, arms, "context -1");
   refused({{1}, 1, 512 - 3 * 40, 0}, arms, "512 positions");
+  refused({{1}, 1, 0, 0, {"exact"}}, arms, "two different");
+  refused({{1}, 1, 0, 0, {"exact", "exact"}}, arms, "two different");
+  refused({{1}, 1, 0, 0, {"exact", "seven"}}, arms, "'seven'");
   EXPECT_NO_THROW(check_model_bench(arms, {{1}, 1, 512 - 3 * 40 - 1, 0}, 512));
   std::vector<Arm> many;  // whose cycles have no common multiple below 2^63
   for (int length = 1; length <= 64; ++length) many.push_back(replay(std::to_string(length), length));

@@ -53,6 +53,7 @@ class TwoMixers final : public Model {
     SequenceBytes sequence_bytes(std::size_t) const override { return {}; }
     KeyValueBytes key_value_bytes() const override { return {}; }
     std::vector<HeldTensor> held(std::int64_t) const override { return {}; }
+    std::string graph_obstacle() const override { return "a test's"; }
   };
 
   const std::string& model_type() const override { return type_; }

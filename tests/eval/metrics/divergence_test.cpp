@@ -6,13 +6,14 @@
 
 #include <cmath>
 
-#include "eval/metrics/aten_divergence.h"
+#include "eval/metrics/device_divergence.h"
+#include "tests/kernels/device_buffer.h"
 
 namespace replayeval::metrics {
 namespace {
 
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 // [3, rows, vocab]: baseline, its copy, and an arm that differs by about `size`.
 at::Tensor three_arms(std::int64_t rows, std::int64_t vocab, double size) {
@@ -88,18 +89,31 @@ TEST(DivergenceAccumulator, TakesAnyArmAsTheBaseline) {
   DivergenceAccumulator swapped({"other", "base"}, 0, Dtype::float32);
   swapped.add(at::stack({logits[2], logits[0]}), targets);
   EXPECT_EQ(last.tokens(0).kl, swapped.tokens(1).kl);
-  EXPECT_THAT(last.tokens(2).kl, testing::Each(0.0F));
+  EXPECT_THAT(last.tokens(2).kl, ::testing::Each(0.0F));
 }
 
-// The operations that run on CUDA, here on the CPU: another implementation of the same formulas.
-TEST(AtenDivergence, AgreesWithTheRowKernels) {
+// The kernels for logits that lie on a GPU: another implementation of the same formulas.
+class CudaDivergence : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string reason = replayeval::testing::why_unavailable(DeviceKind::cuda);
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+  static std::vector<std::vector<RowScore>> score(const std::vector<at::Tensor>& logits, const at::Tensor& targets) {
+    std::vector<at::Tensor> there;
+    for (const at::Tensor& arm : logits) there.push_back(arm.to(at::kCUDA));
+    return score_on_gpu(there, targets.to(at::kCUDA), 0, Dtype::float32);
+  }
+};
+
+TEST_F(CudaDivergence, AgreesWithTheRowKernels) {
   for (const double size : {1e-6, 1e-3, 0.05, 2.0}) {
     at::Tensor logits = three_arms(21, 777, size);
     for (const std::int64_t arm : {0, 1}) logits[arm][3][5] = logits[arm][3][700] = 60.0F;  // a tie at the top
     logits[2][4][9] = 60.0F;                                                                // another top
     const at::Tensor targets = targets_for(21, 777);
     const std::vector<at::Tensor> arms = {logits[0], logits[1], logits[2]};
-    const auto found = score_with_aten(arms, targets, 0, Dtype::float32);
+    const auto found = score(arms, targets);
     DivergenceAccumulator expected = accumulator();
     expected.add(logits, targets);
     for (std::size_t arm = 0; arm < 3; ++arm) {
@@ -121,7 +135,7 @@ TEST(AtenDivergence, AgreesWithTheRowKernels) {
   }
 }
 
-TEST(AtenDivergence, KeepsTinyDivergences) {
+TEST_F(CudaDivergence, KeepsTinyDivergences) {
   at::Tensor logits = three_arms(4, 4096, 0.0);
   at::Tensor changed = logits[2];
   for (std::int64_t row = 0; row < 4; ++row)
@@ -129,7 +143,7 @@ TEST(AtenDivergence, KeepsTinyDivergences) {
   DivergenceAccumulator expected = accumulator();
   expected.add(logits, targets_for(4, 4096));
   const std::vector<at::Tensor> arms = {logits[0], changed};
-  const auto found = score_with_aten(arms, targets_for(4, 4096), 0, Dtype::float32);
+  const auto found = score(arms, targets_for(4, 4096));
   for (std::size_t row = 0; row < 4; ++row) {
     ASSERT_GT(found[1][row].kl, 0.0);
     ASSERT_LT(found[1][row].kl, 1e-13);
@@ -137,24 +151,26 @@ TEST(AtenDivergence, KeepsTinyDivergences) {
   }
 }
 
-TEST(AtenDivergence, WorksAcrossItsChunksOfRows) {
-  const std::int64_t vocab = 1 << 20;  // four rows a chunk
-  const at::Tensor logits = three_arms(6, vocab, 0.1);
-  const at::Tensor targets = targets_for(6, vocab);
-  const std::vector<at::Tensor> arms = {logits[0], logits[2]};
-  const auto found = score_with_aten(arms, targets, 0, Dtype::float32);
+TEST_F(CudaDivergence, GivesBitsThatDoNotDependOnTheOtherRows) {
+  const std::int64_t vocab = 131073;
+  const at::Tensor logits = three_arms(6, vocab, 0.1), targets = targets_for(6, vocab);
+  const auto found = score({logits[0], logits[2]}, targets);
   DivergenceAccumulator expected = accumulator();
   expected.add(logits, targets);
-  ASSERT_EQ(found[1].size(), 6U);
-  for (std::size_t row = 0; row < 6; ++row)
+  for (std::int64_t r = 0; r < 6; ++r) {
+    const auto row = static_cast<std::size_t>(r);
     EXPECT_NEAR(found[1][row].kl, expected.tokens(2).kl[row], 2e-7 * found[1][row].kl);
+    const auto alone = score({logits[0].narrow(0, r, 1), logits[2].narrow(0, r, 1)}, targets.narrow(0, r, 1));
+    EXPECT_EQ(alone[1][0].kl, found[1][row].kl);
+    EXPECT_EQ(alone[1][0].log_prob, found[1][row].log_prob);
+  }
 }
 
-TEST(AtenDivergence, ReportsRowsThatAreNotFinite) {
+TEST_F(CudaDivergence, ReportsRowsThatAreNotFinite) {
   const at::Tensor logits = three_arms(5, 9, 0.1);
   logits[2][3][8] = NAN;
   const std::vector<at::Tensor> arms = {logits[0], logits[2]};
-  const auto found = score_with_aten(arms, targets_for(5, 9), 0, Dtype::float32);
+  const auto found = score(arms, targets_for(5, 9));
   for (std::size_t row = 0; row < 5; ++row) {
     EXPECT_TRUE(found[0][row].finite);
     EXPECT_EQ(found[1][row].finite, row != 3);
