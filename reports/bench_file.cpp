@@ -41,6 +41,15 @@ class Place {
     if (!std::isfinite(number) || number <= 0.0) fail("expected a number above 0");
     return number;
   }
+  std::optional<double> positive_or(const std::string& key) const {
+    return value_.contains(key) ? std::optional(at(key).positive()) : std::nullopt;
+  }
+  std::optional<bool> flag_or(const std::string& key) const {
+    if (!value_.contains(key)) return std::nullopt;
+    const Place place = at(key);
+    if (!place.value_.is_boolean()) place.fail("expected true or false");
+    return place.value_.get<bool>();
+  }
   double share() const {
     const double number = value_.is_number() ? value_.get<double>() : -1.0;
     if (!(number >= 0.0 && number <= 1.0)) fail("expected a number from 0 to 1");
@@ -106,7 +115,9 @@ ModelBench model_bench(const Place& file) {
                           .high = step.at("high").positive(),
                           .tokens_per_second = row.at("tokens_per_second").positive(),
                           .mixer_share = row.at("mixer_share").share(),
-                          .cache_bytes = row.at("cache_bytes").count()});
+                          .cache_bytes = row.at("cache_bytes").count(),
+                          .predicted_seconds = row.positive_or("predicted_seconds"),
+                          .cuda_graphs = row.flag_or("cuda_graphs")});
   }
   return bench;
 }

@@ -34,7 +34,9 @@ struct ModelBench {
     std::int64_t batch = 0;
     double step_seconds = 0.0, low = 0.0, high = 0.0;
     double tokens_per_second = 0.0, mixer_share = 0.0;
-    std::int64_t cache_bytes = 0;  // of all sequences
+    std::int64_t cache_bytes = 0;                  // of all sequences
+    std::optional<double> predicted_seconds = {};  // from the bytes of a step
+    std::optional<bool> cuda_graphs = {};          // absent in files of earlier revisions
   };
   std::string model_type, baseline, device;
   std::int64_t parameters = 0, context = 0;

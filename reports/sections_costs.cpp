@@ -142,6 +142,7 @@ Blocks speed(const Results& results, const Workload& workload) {
     text += fmt::format(" Tokens/s: {}.", workload.data["tokens_per_second_method"].get<std::string>());
   if (workload.data.value("mode", std::string()) == "teacher_forced")
     text += " Scoring in blocks keeps states on chip: these times are the cost of this evaluation, not of serving.";
+  if (workload.data.value("cuda_graphs", false)) text += " Steps were replayed as CUDA graphs.";
   Blocks blocks = {Heading{3, "Speed"}, Paragraph{text}, table};
   append(blocks, kernel_table(results, workload));
   return blocks;

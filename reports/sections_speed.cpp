@@ -58,19 +58,25 @@ Blocks kernel_bench(const KernelBench& bench) {
 }
 
 Blocks model_bench(const ModelBench& bench) {
-  Table table({"batch", "arm", "ms a step [min, max]", "tokens/s", "of baseline", "in mixers", "states and rings"},
-              {1});
+  Table table(
+      {"batch", "arm", "ms a step [min, max]", "predicted", "tokens/s", "of baseline", "in mixers", "states and rings"},
+      {1});
+  bool graphs = false;
   for (const ModelBench::Row& row : bench.rows) {
     const std::optional<double> ratio = bench.speed_ratio(row);
+    graphs = graphs || row.cuda_graphs.value_or(false);
     table.add_row({count_text(row.batch), code(row.arm),
                    interval(1e3 * row.step_seconds, 1e3 * row.low, 1e3 * row.high),
+                   row.predicted_seconds ? significant(1e3 * *row.predicted_seconds, 4) : absent,
                    significant(row.tokens_per_second, 4), ratio ? times(*ratio) : absent,
                    fmt::format("{:.1f} %", 100.0 * row.mixer_share), bytes_text(static_cast<double>(row.cache_bytes))});
   }
   return {Heading{3, fmt::format("Whole model: {}, {}", bench.model_type, bench.device)},
-          Paragraph{Text(fmt::format("One token a sequence and step, over whole ring cycles, flushes included; {} "
-                                     "parameters, {} tokens of context; baseline ",
-                                     count_text(bench.parameters), count_text(bench.context))) +
+          Paragraph{Text(fmt::format("One token a sequence and step{}, over whole ring cycles, flushes included; {} "
+                                     "parameters, {} tokens of context; predicted from the bytes of a step and "
+                                     "measured plain reads; baseline ",
+                                     graphs ? ", replayed as a CUDA graph" : "", count_text(bench.parameters),
+                                     count_text(bench.context))) +
                     code(bench.baseline) + "."},
           table};
 }

@@ -79,11 +79,7 @@ void print_scoring(const ScoringSpeed& speed) {
 }
 
 nlohmann::json describe(const DecodeSpeed& row) {
-  nlohmann::json described = {{"arm", row.arm}, {"arms", row.arms}, {"batch", row.batch}};
-  if (!row.not_run.empty()) {
-    described["not_run"] = row.not_run;
-    return described;
-  }
+  nlohmann::json described = {{"arm", row.arm}, {"batch", row.batch}};
   described["steps_per_round"] = row.steps_per_round;
   described["step_seconds"] = {
       {"median", row.step_seconds.median}, {"low", row.step_seconds.low}, {"high", row.step_seconds.high}};
@@ -125,13 +121,19 @@ nlohmann::json describe(const ModelBenchReport& report) {
     return all;
   }
   all["read_bytes_per_second"] = report.read_bandwidth;
-  for (const DecodeSpeed& row : report.rows) all["rows"].push_back(describe(row));
-  for (const StackedSpeed& row : stacked_speeds(report.rows))
-    all["stacked"].push_back({{"batch", row.batch},
-                              {"slower", row.slower},
-                              {"step_seconds", row.stacked},
-                              {"slower_alone_seconds", row.slower_alone},
-                              {"mixer_seconds_of_other", row.mixers_of_other}});
+  for (const DecodeSpeed& row : report.rows) {
+    if (!row.not_run.empty())
+      all["not_run"].push_back({{"arm", row.arm}, {"batch", row.batch}, {"because", row.not_run}});
+    else
+      all[row.arms.size() == 1 ? "rows" : "stacked"].push_back(describe(row));
+  }
+  const std::vector<StackedSpeed> stacked = stacked_speeds(report.rows);
+  for (const StackedSpeed& row : stacked)
+    for (nlohmann::json& described : all["stacked"])
+      if (described["batch"] == row.batch)
+        described["alone"] = {{"slower", row.slower},
+                              {"slower_seconds", row.slower_alone},
+                              {"mixer_seconds_of_other", row.mixers_of_other}};
   return all;
 }
 

@@ -96,15 +96,15 @@ class Bench(unittest.TestCase):
         done = self.bench("--json", "--arms", "five,exact", "--stacked", "five,exact", batch=3)
         self.assertEqual(done.returncode, 0, done.stderr)
         found = json.loads(done.stdout)
-        self.assertEqual([row["arms"] for row in found["rows"]], [["exact"], ["five"], ["five", "exact"]])
-        exact, five, both = found["rows"]
+        self.assertEqual([row["arm"] for row in found["rows"]], ["exact", "five"])
+        (exact, five), (both,) = found["rows"], found["stacked"]
+        self.assertEqual(both["arm"], "five + exact")
         self.assertEqual(both["cache_bytes"], exact["cache_bytes"] + five["cache_bytes"])
         self.assertEqual(both["steps_per_round"], 20)
         slower, other = sorted((exact, five), key=lambda row: -row["step_seconds"]["median"])
-        self.assertEqual(found["stacked"], [{
-            "batch": 3, "slower": slower["arm"], "step_seconds": both["step_seconds"]["median"],
-            "slower_alone_seconds": slower["step_seconds"]["median"],
-            "mixer_seconds_of_other": other["mixer_seconds"][other["arm"]]}])
+        self.assertEqual(both["alone"], {
+            "slower": slower["arm"], "slower_seconds": slower["step_seconds"]["median"],
+            "mixer_seconds_of_other": other["mixer_seconds"][other["arm"]]})
         table = self.bench("--arms", "exact,five", "--stacked", "exact,five", "--no-graphs", batch=2)
         self.assertIn("exact + five", table.stdout)
         self.assertIn("of slower", table.stdout)
