@@ -53,21 +53,23 @@ std::vector<std::size_t> by_item(std::span<const std::int64_t> item) {
   return order;
 }
 
-template <typename Value>
-Estimate mean_over_items(std::span<const std::int64_t> item, const IntervalOptions& options, Value value) {
+// A quantity of every sequence, and the options that keep items whole.
+struct OverItems {
   std::vector<double> values;
   std::vector<std::int64_t> items;
+  IntervalOptions options;
+};
+
+template <typename Value>
+OverItems over_items(std::span<const std::int64_t> item, const IntervalOptions& options, Value value) {
+  OverItems over{{}, {}, options};
   for (const std::size_t i : by_item(item)) {
-    values.push_back(value(i));
-    items.push_back(item[i]);
+    over.values.push_back(value(i));
+    over.items.push_back(item[i]);
   }
-  IntervalOptions whole_items = options;
-  whole_items.min_documents = 1;
-  whole_items.unit = "items";
-  const MeanEstimate mean = clustered_mean(values, items, whole_items);
-  Estimate estimate = mean.bootstrap;
-  estimate.p_value = mean.t.p_value;
-  return estimate;
+  over.options.min_documents = 1;
+  over.options.unit = "items";
+  return over;
 }
 
 std::vector<std::uint8_t> set_flags(std::span<const Degeneration> sequences, const Flag& flag) {
@@ -105,9 +107,8 @@ std::vector<NamedEstimate> degeneration_means(std::span<const Degeneration> sequ
   check(item.size(), sequences.size(), "item");
   std::vector<NamedEstimate> means;
   for (const Quantity& quantity : quantities) {
-    Estimate mean = mean_over_items(item, options, [&](std::size_t i) { return quantity.of(sequences[i]); });
-    mean.p_value.reset();  // of the mean being 0: nobody's question
-    means.push_back({quantity.name, std::move(mean)});
+    const OverItems over = over_items(item, options, [&](std::size_t i) { return quantity.of(sequences[i]); });
+    means.push_back({quantity.name, clustered_mean(over.values, over.items, over.options).bootstrap});
   }
   for (const Flag& flag : flags)
     means.push_back({flag.name, accuracy(set_flags(sequences, flag), item, options.confidence)});
@@ -121,8 +122,9 @@ std::vector<NamedEstimate> degeneration_deltas(std::span<const Degeneration> bas
   check(item.size(), baseline.size(), "item");
   std::vector<NamedEstimate> deltas;
   for (const Quantity& quantity : quantities) {
-    Estimate delta =
-        mean_over_items(item, options, [&](std::size_t i) { return quantity.of(arm[i]) - quantity.of(baseline[i]); });
+    const OverItems over =
+        over_items(item, options, [&](std::size_t i) { return quantity.of(arm[i]) - quantity.of(baseline[i]); });
+    Estimate delta = clustered_t(over.values, over.items, over.options);
     delta.method = "paired " + delta.method;
     deltas.push_back({quantity.name, std::move(delta)});
   }

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "eval/metrics/bootstrap.h"
 #include "eval/metrics/divergence.h"
+#include "eval/metrics/token_share.h"
 
 namespace replayeval::metrics {
 namespace {
@@ -55,7 +57,7 @@ double changed_untied(const TokenDivergence& arm, const TokenDivergence& baselin
   return static_cast<double>(changed) / static_cast<double>(arm.size());
 }
 
-// A mean that cannot be negative, or a share: the symmetric t interval may step outside, the truth may not.
+// A mean that cannot be negative: an interval may step outside, the truth may not.
 Estimate within(Estimate estimate, double low, double high) {
   if (estimate.interval)
     estimate.interval = Interval{std::max(low, estimate.interval->low), std::min(high, estimate.interval->high)};
@@ -76,10 +78,10 @@ std::map<std::string, Estimate> summary(const TokenDivergence& arm, const TokenD
   std::map<std::string, Estimate> result;
   add_quantiles(arm.kl, kl_quantiles, result);
   add_quantiles(arm.delta_p, dp_quantiles, result);
-  result["kl_mean"] = within(clustered_t(widened(arm.kl), document, options), 0.0, HUGE_VAL);
+  result["kl_mean"] = within(studentised_mean(widened(arm.kl), document, options), 0.0, HUGE_VAL);
   result["dp_mean"] = clustered_t(widened(arm.delta_p), document, options);
   result["dp_rms"] = plain(root_mean_square(arm.delta_p), n);
-  result["same_top1"] = within(clustered_t(widened(arm.same_top1), document, options), 0.0, 1.0);
+  result["same_top1"] = token_share(arm.same_top1, document, options);
   result["tie_share"] = plain(share(arm.tie), n);
   result["top1_changed_untied"] = plain(changed_untied(arm, baseline), n);
   return result;

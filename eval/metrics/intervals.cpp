@@ -5,8 +5,9 @@
 #include <cmath>
 #include <random>
 #include <stdexcept>
-#include <unordered_set>
 
+#include "eval/metrics/bootstrap.h"
+#include "eval/metrics/resampling_units.h"
 #include "eval/metrics/statistics.h"
 
 namespace replayeval::metrics {
@@ -26,73 +27,19 @@ struct Units {
   double mean() const { return sum / tokens; }
 };
 
-struct Run {
-  std::size_t begin = 0, end = 0;
-};
-
-void check_options(const IntervalOptions& options) {
-  const auto refuse = [](const char* name, const std::string& value, const char* allowed) {
-    throw std::invalid_argument(std::string(name) + " is " + value + ", expected " + allowed);
-  };
-  if (!(options.confidence > 0.0 && options.confidence < 1.0))
-    refuse("confidence", std::to_string(options.confidence), "a number between 0 and 1");
-  if (options.bootstrap_samples < 100)
-    refuse("bootstrap_samples", std::to_string(options.bootstrap_samples), "at least 100");
-  if (options.block_tokens < 1) refuse("block_tokens", std::to_string(options.block_tokens), "at least 1");
-}
-
 void check_lengths(const char* what, std::size_t given, std::size_t expected) {
   if (given != expected)
     throw std::invalid_argument(std::string(what) + " has " + std::to_string(given) + " entries, expected " +
                                 std::to_string(expected));
 }
 
-std::vector<Run> document_runs(std::span<const std::int64_t> document) {
-  std::vector<Run> runs;
-  std::unordered_set<std::int64_t> seen;
-  for (std::size_t i = 0; i < document.size(); ++i) {
-    if (i != 0 && document[i] == document[i - 1]) {
-      runs.back().end = i + 1;
-      continue;
-    }
-    if (!seen.insert(document[i]).second)
-      throw std::invalid_argument("tokens of document " + std::to_string(document[i]) + " are not adjacent: token " +
-                                  std::to_string(i) + " returns to it");
-    runs.push_back({i, i + 1});
-  }
-  return runs;
-}
-
-// Near-equal contiguous pieces, so that no short remainder becomes a noisy unit of its own.
-std::vector<Run> cut_into_blocks(const std::vector<Run>& runs, std::int64_t block_tokens) {
-  std::vector<Run> blocks;
-  for (const Run& run : runs) {
-    const auto length = static_cast<std::int64_t>(run.end - run.begin);
-    const std::int64_t pieces = std::max<std::int64_t>(1, (length + block_tokens / 2) / block_tokens);
-    for (std::int64_t p = 0; p < pieces; ++p) {
-      const auto from = static_cast<std::size_t>(length * p / pieces);
-      const auto to = static_cast<std::size_t>(length * (p + 1) / pieces);
-      blocks.push_back({run.begin + from, run.begin + to});
-    }
-  }
-  return blocks;
-}
-
 Units make_units(std::span<const double> values, std::span<const std::int64_t> document,
                  const IntervalOptions& options) {
-  check_options(options);
   check_lengths("document", document.size(), values.size());
-  if (values.empty()) throw std::invalid_argument("no tokens to average, expected at least 1");
-  std::vector<Run> runs = document_runs(document);
+  const ResamplingUnits units = resampling_units(document, options);
   Units result;
-  if (static_cast<std::int64_t>(runs.size()) >= options.min_documents) {
-    result.description = "over " + std::to_string(runs.size()) + " " + options.unit;
-  } else {
-    runs = cut_into_blocks(runs, options.block_tokens);
-    result.description = "over " + std::to_string(runs.size()) + (runs.size() == 1 ? " block" : " blocks") + " of ~" +
-                         std::to_string(options.block_tokens) + " tokens";
-  }
-  for (const Run& run : runs) {
+  result.description = units.description;
+  for (const TokenRun& run : units.runs) {
     Unit unit;
     for (std::size_t i = run.begin; i < run.end; ++i) {
       if (!std::isfinite(values[i]))
@@ -138,12 +85,6 @@ Estimate t_estimate(const Units& units, const IntervalOptions& options, const st
   return estimate;
 }
 
-// Uniform in [0, bound) by multiply-shift: std::uniform_int_distribution differs between standard libraries.
-std::size_t draw(std::mt19937_64& random, std::size_t bound) {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<std::size_t>((static_cast<Wide>(random()) * bound) >> 64U);
-}
-
 std::vector<double> resampled_means(const std::vector<Unit>& units, std::int64_t samples, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<double> means;
@@ -151,7 +92,7 @@ std::vector<double> resampled_means(const std::vector<Unit>& units, std::int64_t
   for (std::int64_t s = 0; s < samples; ++s) {
     double sum = 0.0, tokens = 0.0;
     for (std::size_t u = 0; u < units.size(); ++u) {
-      const Unit& unit = units[draw(random, units.size())];
+      const Unit& unit = units[draw_below(random, units.size())];
       sum += unit.sum;
       tokens += unit.tokens;
     }
@@ -175,13 +116,6 @@ double acceleration(const Units& units) {
     cubes += difference * difference * difference;
   }
   return squares > 0.0 ? cubes / (6.0 * std::pow(squares, 1.5)) : 0.0;
-}
-
-double sorted_quantile(const std::vector<double>& sorted, double probability) {
-  const double place = probability * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 // Resampling m units understates the spread by sqrt((m - 1) / m) and knows nothing of the t distribution's wider tails;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "eval/metrics/clustered_share.h"
+#include "eval/metrics/share_interval.h"
 #include "eval/metrics/sign_flip_test.h"
 
 namespace replayeval::metrics {
@@ -114,11 +115,9 @@ PairedAccuracy paired_accuracy(std::span<const std::uint8_t> baseline_right, std
 
 Estimate accuracy(std::span<const std::uint8_t> right, std::span<const std::int64_t> item, double confidence) {
   const Share share = effective_share(right, item, confidence);
-  const double wrong = share.n - share.right, tail = (1.0 - confidence) / 2.0;
   Estimate estimate;
   estimate.value = share.sums.mean();
-  estimate.interval = Interval{share.right > 0.0 ? boost::math::ibeta_inv(share.right, wrong + 1.0, tail) : 0.0,
-                               wrong > 0.0 ? boost::math::ibetac_inv(share.right + 1.0, wrong, tail) : 1.0};
+  estimate.interval = clopper_pearson(share.right, share.n, confidence);
   estimate.n = static_cast<std::int64_t>(right.size());
   estimate.units = share.sums.items();
   estimate.confidence = confidence;

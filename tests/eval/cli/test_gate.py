@@ -185,13 +185,28 @@ class GateTest(unittest.TestCase):
 class ReadyFilesTest(unittest.TestCase):
     """What configs/gates/ holds works as it stands."""
 
-    def test_policies_are_read(self):
+    # gate/: results of the demo (each arm's worst state error alone), and of tasks and generations of its checkpoint.
+    def test_policies_run_on_real_results(self):
+        results = pathlib.Path(__file__).parent / "gate"
+        runs = {"demo": ("demo.json",), "tasks": ("tasks.json",),
+                "release": ("demo.json", "--baseline", results / "demo.json")}
+        self.assertEqual({policy.stem for policy in GATES.glob("*.yaml")}, set(runs))
+        for policy, (result, *options) in runs.items():
+            done = program.call("gate", results / result, "--policy", GATES / f"{policy}.yaml", "--json", *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            judgements = json.loads(done.stdout)["judgements"]
+            self.assertEqual({one["rule"]["name"] for one in judgements},
+                             {rule["name"] for rule in yaml.safe_load((GATES / f"{policy}.yaml").read_text())["rules"]})
+
+    def test_a_stricter_policy_of_the_demo_fails(self):
+        policy = (GATES / "demo.yaml").read_text()
         with tempfile.TemporaryDirectory() as folder:
-            (pathlib.Path(folder) / "results.json").write_text(json.dumps(RESULTS))
-            for policy in sorted(GATES.glob("*.yaml")):
-                done = program.call("gate", folder, "--policy", policy)
-                self.assertEqual((done.returncode, done.stderr), (3, ""), policy)
-                self.assertIn("no arm matches", done.stdout)
+            file = pathlib.Path(folder) / "strict.yaml"
+            file.write_text(policy.replace("at_most: 1 %", "at_most: 0.2 %"))
+            done = program.call("gate", pathlib.Path(__file__).parent / "gate" / "demo.json", "--policy", file)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("of arm 'exact-bf16' on 'heldout': +0.40 [+0.25, +0.62] % (95 %), expected at most +0.2 %",
+                          done.stdout)
 
     def commands(self, node):
         """Every command line that starts the program, from a workflow or job."""

@@ -310,7 +310,7 @@ TEST(DegenerationDeltas, SeeWhatTheArmAdds) {
   EXPECT_NEAR(named(deltas, "length").value, 20.0, 1e-12);
   EXPECT_GT(named(deltas, "length").interval->low, 5.0);
   EXPECT_EQ(named(deltas, "length").units, 40);
-  EXPECT_EQ(named(deltas, "length").method, "paired bootstrap (BCa, 2000 samples) over 40 items");
+  EXPECT_EQ(named(deltas, "length").method, "paired t over 40 items");
   EXPECT_NEAR(named(deltas, "looped").value, 0.25, 1e-12);
   EXPECT_GT(named(deltas, "looped").interval->low, 0.05);
   EXPECT_LT(*named(deltas, "truncated").p_value, 0.01);
