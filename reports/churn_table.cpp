@@ -78,6 +78,17 @@ TextTable churn_table(const Workload& workload) {
   return table;
 }
 
+std::string churn_line(const Workload& workload) {
+  const nlohmann::json& data = workload.data;
+  if (!data.contains("sequences") || !data.contains("events")) return "";
+  std::vector<std::int64_t> batches;
+  for (const nlohmann::json& entry : data["events"]) batches.push_back(entry.at("batch").get<std::int64_t>());
+  const auto mixers = data.value("mixers", std::int64_t{0});
+  return fmt::format("{} sequences in batches of {}{}", count_text(data["sequences"].get<std::int64_t>()),
+                     fmt::join(batches, ", "),
+                     mixers == 0 ? "" : fmt::format("; {} mixer{}", mixers, mixers == 1 ? "" : "s"));
+}
+
 std::string churn_verdict(const Workload& workload) {
   const auto broken = std::find_if(workload.churn.begin(), workload.churn.end(),
                                    [](const ChurnCheck& check) { return !check.holds(); });

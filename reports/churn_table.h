@@ -11,6 +11,9 @@ namespace replayeval::reports {
 // A row an arm and level, over all events and batches.
 TextTable churn_table(const Workload& workload);
 
+// "320 sequences in batches of 255, 256, 257; 4 mixers"; empty where the results do not say.
+std::string churn_line(const Workload& workload);
+
 // How many checks do not hold.
 std::int64_t broken_checks(const Workload& workload);
 

@@ -202,8 +202,7 @@ TextTable generation_table(const Results& results, const Workload& workload) {
 }
 
 bool has_generated(const Workload& workload) {
-  const bool may = workload.kind == "generation" || workload.kind == "task";  // churn has sequences, too
-  return may && workload.data.is_object() && workload.data.contains("sequences");
+  return workload.data.is_object() && workload.data.contains("sequences") && workload.data.contains("max_tokens");
 }
 
 std::string generation_line(const Workload& workload) {

@@ -21,8 +21,10 @@ std::string complaint(const nlohmann::json::exception& error) {
 
 std::string read_file(const std::filesystem::path& file) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored))
-    throw ResultsError(file.string() + ": is a folder; expected a JSON file");
+  const std::filesystem::file_status there = std::filesystem::status(file, ignored);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))  // some devices never end
+    throw ResultsError(fmt::format("{}: is a {}; expected a JSON file", file.string(),
+                                   std::filesystem::is_directory(there) ? "folder" : "device, pipe or socket"));
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(file.c_str(), "rb"), &std::fclose);
   if (!stream) throw ResultsError(file.string() + ": cannot be opened: " + std::strerror(errno));
   std::string text;

@@ -41,8 +41,8 @@ struct NamedResults {
 // both.
 bool are_parts_of_one_run(const Results& first, const Results& other);
 
-// Parts of one config (run --only), workloads side by side. Throws ResultsError naming the two parts when config,
-// checkpoint, numerics, arms or baseline differ, or when both hold one workload.
+// Parts of one config (run --only), workloads in the order of the config. Throws ResultsError naming the two parts when
+// config, checkpoint, numerics, arms or baseline differ, or when both hold one workload.
 Results merge_results(const std::vector<NamedResults>& parts);
 
 }  // namespace replayeval::reports

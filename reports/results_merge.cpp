@@ -44,6 +44,16 @@ void check_no_workload_twice(const Pair& pair) {
           fmt::format("{}: workload '{}' is in both; expected it in one of the results", pair.names, workload.name));
 }
 
+// Of a workload in the config; behind all others where the config does not name it.
+std::size_t place_of(const Workload& workload, const nlohmann::json& config) {
+  if (!config.is_object() || !config.contains("workloads")) return 0;
+  const nlohmann::json& workloads = config["workloads"];
+  const auto found = std::find_if(workloads.begin(), workloads.end(), [&](const nlohmann::json& entry) {
+    return entry.is_object() && entry.contains("name") && entry["name"] == workload.name;
+  });
+  return static_cast<std::size_t>(found - workloads.begin());
+}
+
 }  // namespace
 
 bool are_parts_of_one_run(const Results& first, const Results& other) {
@@ -69,6 +79,9 @@ Results merge_results(const std::vector<NamedResults>& parts) {
   for (std::size_t i = 1; i < parts.size(); ++i)
     merged.workloads.insert(merged.workloads.end(), parts[i].results.workloads.begin(),
                             parts[i].results.workloads.end());
+  std::stable_sort(merged.workloads.begin(), merged.workloads.end(), [&](const Workload& a, const Workload& b) {
+    return place_of(a, merged.config) < place_of(b, merged.config);
+  });
   return merged;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "reports/churn_table.h"
 #include "reports/generation_table.h"
 #include "reports/metric_names.h"
 #include "reports/numbers.h"
@@ -102,6 +103,7 @@ std::vector<ArmSummary> summarise(const Results& results, const Workload& worklo
 std::string data_line(const Workload& workload) {
   const nlohmann::json& data = workload.data;
   std::string text;
+  if (workload.kind == "churn") return churn_line(workload);
   if (data.contains("sources") && data["sources"].is_array()) {
     for (const nlohmann::json& source : data["sources"]) {
       text += (text.empty() ? "" : ", ") + source.value("name", std::string("?"));

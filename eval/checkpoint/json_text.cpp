@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "datasets/error.h"
+#include "datasets/regular_file.h"
 #include "eval/checkpoint/checkpoint.h"
 
 namespace replayeval {
@@ -133,9 +135,11 @@ json parse_json_text(std::string_view text, const std::filesystem::path& file, s
 }
 
 std::string read_text(const std::filesystem::path& file) {
-  std::error_code ignored;  // opening a folder succeeds, reading it throws without its name
-  if (std::filesystem::is_directory(file, ignored))
-    throw CheckpointError(file.string() + ": is a folder; expected a JSON file");
+  try {  // opening a folder succeeds, reading it throws without its name; some devices never end
+    datasets::require_regular_file(file, "a JSON file");
+  } catch (const datasets::DataError& error) {
+    throw CheckpointError(error.what());
+  }
   std::ifstream in(file, std::ios::binary);
   if (!in) throw CheckpointError(file.string() + ": cannot be opened; expected a JSON file");
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};

@@ -235,7 +235,9 @@ void add_generate_command(CLI::App& app) {
   command->add_option("--temperature", sampling.temperature, "0: the likeliest token (default); above: drawn");
   command->add_option("--top-k", sampling.top_k, "Draw from this many of the likeliest tokens (default 0: all)");
   command->add_option("--top-p", sampling.top_p, "Draw from the likeliest tokens that make up this share (default 1)");
-  command->add_option("--seed", arguments->seed, "Of draws (default 0); they do not depend on the arm");
+  command->add_option("--seed", arguments->seed, "Of draws (default 0); they do not depend on the arm")
+      ->check([](const std::string& seed) { return seed.starts_with('-') ? "expected a whole number, 0 or more" : ""; },
+              "", "");
   command->add_option("--stop", arguments->stops, "A text that ends the generation; may be given again")
       ->allow_extra_args(false)
       ->check([](const std::string& stop) { return stop.empty() ? "empty; expected text" : ""; }, "", "");

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "eval/comparator/result_folder.h"
 #include "eval/comparator/tasks/task_families.h"
 #include "reports/bench_file.h"
 #include "reports/findings.h"
@@ -79,6 +80,15 @@ void print_results(const std::vector<reports::Run>& runs, const Options& options
   }
 }
 
+// Another run's folder: its own results and report would be replaced.
+void check_output(const Options& options) {
+  const bool own = options.results.size() == 1 && std::filesystem::exists(options.output) &&
+                   std::filesystem::equivalent(options.output, folder_of(options.results.front()));
+  if (!own && ResultFolder::is_one(options.output))
+    throw reports::ResultsError(fmt::format(
+        "--output {}: is the result folder of a run; expected another one, a new one or none", options.output));
+}
+
 // Parts of a run are reported, and said to be parts.
 void say_what_is_missing(const reports::Results& results, const std::string& name) {
   const std::vector<std::string> missing = reports::missing_workloads(results);
@@ -121,7 +131,10 @@ void report_command(const Options& options) {
   Reported reported{{}, options.output, html_options(options)};
   if (options.output.empty() && all.size() > 1)
     throw reports::ResultsError("report: several results are merged into one report; expected --output DIR for it");
-  if (options.output.empty()) reported.folder = folder_of(options.results.front());
+  if (options.output.empty())
+    reported.folder = folder_of(options.results.front());
+  else
+    check_output(options);
 
   const bool one_run = options.markdown() || options.json;
   if (all.size() == 1) {

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "datasets/regular_file.h"
 #include "datasets/sha256.h"
 #include "eval/comparator/token_records.h"
 #include "reports/atomic_file.h"
@@ -13,16 +14,31 @@ namespace replayeval {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+namespace {
+
+// Which part of which workload it is counts, so that none passes for another.
+std::string hash_of(const fs::path& file, const std::string& part) {
+  return datasets::sha256_hex(
+      fmt::format("{}/{}\n{}", file.parent_path().filename().string(), file.filename().string(), part));
+}
+
+}  // namespace
+
 fs::path json_shard_file(const fs::path& folder, std::int64_t index) {
   return folder / fmt::format("{:06}.json", index);
 }
 
-bool has_json_shard(const fs::path& folder, std::int64_t index) { return fs::exists(json_shard_file(folder, index)); }
+bool has_json_shard(const fs::path& folder, std::int64_t index) {
+  const fs::path file = json_shard_file(folder, index);
+  datasets::require_regular_file(file, "a part that the run left, or nothing");
+  return fs::exists(file);
+}
 
 void save_json_shard(const fs::path& folder, std::int64_t index, const json& part) {
   fs::create_directories(folder);
-  const json said = {{"part", part}, {"sha256", datasets::sha256_hex(part.dump())}};
-  reports::write_file_atomically(json_shard_file(folder, index), said.dump());
+  const fs::path file = json_shard_file(folder, index);
+  const json said = {{"part", part}, {"sha256", hash_of(file, part.dump())}};
+  reports::write_file_atomically(file, said.dump());
 }
 
 void load_json_shard(const fs::path& folder, std::int64_t index, const std::function<void(const json&)>& read) {
@@ -30,8 +46,8 @@ void load_json_shard(const fs::path& folder, std::int64_t index, const std::func
   try {
     std::ifstream stream(file, std::ios::binary);
     const json said = json::parse(stream);
-    if (datasets::sha256_hex(said.at("part").dump()) != said.at("sha256"))
-      throw DamagedShard(file.string() + ": damaged (its SHA-256 is not the one that was stored)");
+    if (hash_of(file, said.at("part").dump()) != said.at("sha256"))
+      throw DamagedShard(file.string() + ": damaged, or another part (its SHA-256 is not the one that was stored)");
     read(said.at("part"));
   } catch (const json::exception&) {
     throw DamagedShard(file.string() + ": damaged (not the JSON that was stored)");

@@ -1,4 +1,5 @@
-// A part of a workload that is done, as one JSON file with its hash: what makes long work resumable.
+// A part of a workload that is done, as one JSON file with the hash of it and of its place, FOLDER/INDEX.json: what
+// makes long work resumable.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 namespace replayeval {
 
 std::filesystem::path json_shard_file(const std::filesystem::path& folder, std::int64_t index);
+// Throws DataError where something else than a file is in its place.
 bool has_json_shard(const std::filesystem::path& folder, std::int64_t index);
 
 // Written whole or not at all.

@@ -119,6 +119,11 @@ void remove_own_files(const fs::path& path) {
 
 }  // namespace
 
+bool ResultFolder::is_one(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path / identity_name, ignored);
+}
+
 ResultFolder ResultFolder::open(const fs::path& path, const nlohmann::json& identity, const std::string& revision,
                                 bool overwrite) {
   if (fs::exists(path) && !fs::is_directory(path)) {

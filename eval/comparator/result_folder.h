@@ -34,6 +34,9 @@ class ResultFolder {
   static ResultFolder open(const std::filesystem::path& path, const nlohmann::json& identity,
                            const std::string& revision, bool overwrite);
 
+  // Whether a run has claimed the folder.
+  static bool is_one(const std::filesystem::path& path);
+
   ResultFolder(ResultFolder&& other) noexcept;
   ResultFolder& operator=(ResultFolder&&) = delete;
   ~ResultFolder();

@@ -309,7 +309,7 @@ WorkloadConfig parse_workload(const YAML::Node& node, const std::filesystem::pat
 
 void parse_workloads(const YamlMap& root, RunConfig& config) {
   std::set<std::string> names;
-  for (const YAML::Node& node : root.list("workloads", "a list of workloads, each with name, kind and sources")) {
+  for (const YAML::Node& node : root.list("workloads", "a list of workloads, each with name and kind")) {
     config.workloads.push_back(parse_workload(node, config.file));
     const std::string& name = config.workloads.back().name;
     if (!names.insert(name).second)

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "eval/metrics/score_interval.h"
+
 namespace replayeval::metrics {
 namespace {
 
@@ -78,7 +80,10 @@ std::int64_t pairs_to_show_equivalence(double margin, double discordant, const P
   check_power(power);
   check_share("discordant", discordant);
   check_share("margin", margin);
-  return round_up(std::pow(equivalence_reach(power) / margin, 2) * discordant);
+  const double at_margin = score_variance({discordant / 2.0, discordant / 2.0, 1.0}, margin);
+  const double reach =
+      z(power.confidence) * std::sqrt(at_margin) + z((1.0 + power.power) / 2.0) * std::sqrt(discordant);
+  return round_up(std::pow(reach / margin, 2));
 }
 
 double minimum_detectable_mean(double standard_error, const Power& power) {

@@ -27,8 +27,10 @@ std::int64_t pairs_to_detect(double delta, double discordant, const Power& power
 // be, is missed.
 std::optional<double> minimum_detectable_delta(double pairs, double discordant, const Power& power = {});
 
-// Pairs needed to show equivalence within `margin` by two one-sided tests, if arms are in truth alike:
-// (z_confidence + z_(1 + power) / 2)² discordant / margin² (Schuirmann 1987; normal approximation).
+// Pairs needed to show equivalence within `margin` by equivalence() of paired accuracies, if arms are in truth alike:
+// the size for the score test by Nam (Biometrics 53, 1997), (z_confidence sqrt(variance at the margin) + z_(1 + power)
+// / 2 sqrt(discordant))² / margin². However few pairs differ, it is z_confidence² (1 - margin) / margin or more, which
+// the test asks for where none does.
 std::int64_t pairs_to_show_equivalence(double margin, double discordant, const Power& power = {});
 
 // The same for the mean of paired differences by units (documents, blocks, items): `standard_error` is that of a run of

@@ -19,6 +19,9 @@ struct DiscordantPairs {
 // most likely one under that restriction. Standard normal under that hypothesis. delta in (-1, 1).
 double score_statistic(const DiscordantPairs& pairs, double delta);
 
+// Of one pair: the variance of its difference under that hypothesis, which the statistic is scaled by.
+double score_variance(const DiscordantPairs& pairs, double delta);
+
 // All deltas that a two-sided score test of level 1 - confidence does not reject.
 Interval score_interval(const DiscordantPairs& pairs, double confidence);
 

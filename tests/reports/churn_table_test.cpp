@@ -24,7 +24,10 @@ Results churn_results(std::int64_t differing = 0, double deviation = 0.001) {
   Workload& churn = results.workloads.emplace_back();
   churn.name = "served";
   churn.kind = "churn";
-  churn.data = {{"prompt", "prefill"}};
+  churn.data = {{"prompt", "prefill"},
+                {"sequences", 320},
+                {"mixers", 1},
+                {"events", {{{"batch", 255}, {"counts", {{"restore", 3}}}}, {{"batch", 256}}}}};
   churn.churn = {mixer_check("restore", 255, 0),
                  mixer_check("restore", 256, differing),
                  mixer_check("padded_rows", 256, 0),
@@ -54,6 +57,8 @@ TEST(ChurnTable, SaysWhatHolds) {
   const std::string table = summary_table(results, {});
   EXPECT_THAT(table, HasSubstr("300")) << "one row an arm and level";
   EXPECT_THAT(table, Not(HasSubstr("BROKEN")));
+  EXPECT_THAT(table, HasSubstr("320 sequences in batches of 255, 256; 1 mixer\n"));
+  EXPECT_THAT(table, Not(HasSubstr("greedy"))) << "nothing was generated";
   const std::string report = markdown_report(results, {});
   for (const char* part :
        {"### Churn\n\nPass: all 4 checks hold.", "| mixer | restore | `replay_bfloat16` | 255, 256 | 200 | yes |",

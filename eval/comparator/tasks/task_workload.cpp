@@ -190,10 +190,18 @@ tasks::TaskScorer scorer_of(const WorkloadConfig& workload, const tasks::TaskSou
 tasks::TaskSource open_task(const WorkloadConfig& workload) {
   tasks::TaskSource source = tasks::TaskSource::open(workload.task->source, workload.task->root);
   (void)scorer_of(workload, source);
-  if (workload.task->margin && source.settings().type == tasks::RequestType::loglikelihood_rolling)
-    throw ConfigError(workload.task->place +
-                      ": key 'margin': means nothing for loglikelihood_rolling, whose documents are neither right nor "
-                      "wrong; expected no such key");
+  const auto refuse_key = [&](const char* key, const char* why) {
+    throw ConfigError(
+        fmt::format("{}: key '{}': means nothing for {}; expected no such key", workload.task->place, key, why));
+  };
+  const tasks::RequestType type = *source.settings().type;
+  if (workload.task->margin && type == tasks::RequestType::loglikelihood_rolling)
+    refuse_key("margin", "loglikelihood_rolling, whose documents are neither right nor wrong");
+  if (type != tasks::RequestType::generate_until) {
+    const std::string why = fmt::format("{}, which generates nothing", tasks::name_of(type));
+    if (workload.batch) refuse_key("batch", why.c_str());
+    if (workload.task->seed != 0) refuse_key("seed", why.c_str());
+  }
   return source;
 }
 

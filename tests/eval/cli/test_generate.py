@@ -109,6 +109,8 @@ class Generate(unittest.TestCase):
             (("--prompt", PROMPT, "--top-k", 5), ("--top-k", "--temperature above 0"), {}),
             (("--prompt", PROMPT, "--temperature", "nan"), ("temperature is nan", "finite"), {}),
             (("--prompt", PROMPT, "--stop", ""), ("--stop", "empty"), {}),
+            (("--prompt", PROMPT, "--seed", "-1"), ("--seed", "0 or more"), {}),
+            (("--ids", "/dev/zero"), ("/dev/zero: is a device",), {}),
             (("--prompt", PROMPT, "--arm", "exactly"), ("--arm exactly", "exact"), {}),
             (("--prompt", PROMPT, "--arm", "exact:buffer-len=4"), ("--buffer-len", "--executor replay"), {}),
             (("--prompt", PROMPT, "--arm", "replay:buffer-len=65"), ("--arm replay:buffer-len=65", "65"), {}),

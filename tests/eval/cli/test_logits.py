@@ -56,6 +56,7 @@ class LogitsTest(unittest.TestCase):
                 ids.write_text(text)
                 self.assert_refused(self.logits(ids=ids), "ids.json", *fragments)
         self.assert_refused(self.logits(ids=self.folder), f"{self.folder}: is a folder; expected a JSON file")
+        self.assert_refused(self.logits(ids="/dev/zero"), "/dev/zero: is a device; expected a JSON file")
 
     def test_arms_that_make_no_sense(self):
         for more, fragments in (

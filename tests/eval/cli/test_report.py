@@ -101,6 +101,18 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(names, ["prose", "poetry"])
         self.assertIn("## poetry", (merged / "report.md").read_text())
 
+    def test_parts_come_in_the_order_of_the_config(self):
+        def part(name):
+            def change(results):
+                results["config"]["workloads"] = [{"name": "poetry"}, {"name": "prose"}, {"name": "lists"}]
+                results["workloads"][0]["name"] = name
+            return self.result(name, change)
+
+        parts = [part(name) for name in ("lists", "prose", "poetry")]
+        self.assertEqual(program.call("report", *parts, "--output", self.path / "merged").returncode, 0)
+        merged = json.loads((self.path / "merged" / "results.json").read_text())["workloads"]
+        self.assertEqual([workload["name"] for workload in merged], ["poetry", "prose", "lists"])
+
     def test_parts_of_a_renamed_config_are_merged(self):
         first = self.result("first")
 
@@ -126,6 +138,12 @@ class ReportTest(unittest.TestCase):
         self.expect_refused("expected --output DIR", first, second)
         self.expect_refused("config differs at 'config/seed'", first, other, "--output", self.path / "merged")
         self.expect_refused("workload 'prose' is in both", first, first, "--output", self.path / "merged")
+        (first / "identity.json").write_text("{}")  # as a run leaves it
+        for parts in ((first, second), (second,)):
+            before = {path: path.read_bytes() for path in first.iterdir()}
+            self.expect_refused("first: is the result folder of a run; expected another one", *parts, "--output", first)
+            self.assertEqual({path: path.read_bytes() for path in first.iterdir()}, before)
+        self.assertEqual(program.call("report", first, "--output", first).returncode, 0)
 
     def test_bad_results(self):
         self.expect_refused("no such file", self.path / "absent")
@@ -133,6 +151,15 @@ class ReportTest(unittest.TestCase):
         self.expect_refused("holds no results.json", self.path / "empty")
         (self.path / "odd" / "results.json").mkdir(parents=True)
         self.expect_refused("results.json: is a folder; expected a JSON file", self.path / "odd")
+        self.expect_refused("/dev/zero: is a device, pipe or socket; expected a JSON file", "/dev/zero")
+        for key, value, said in (("warnings", 5, "found 5, expected array"), ("documents", "x", 'found "x", expected integer'),
+                                 ("metrics", [5], "/0: found 5, expected object"),
+                                 ("answers", {"arm": {"acc": 5}}, "/arm/acc: found 5, expected object"),
+                                 ("temperature", [], "found [], expected number"),
+                                 ("equivalence", {"arm": {"acc": {}}}, 'key "equivalent" is missing')):
+            odd = self.result("odd-" + key, lambda results, k=key, v=value: results["workloads"][0]["data"].update({k: v}))
+            self.expect_refused(f"/workloads/0/data/{key}", odd)
+            self.expect_refused(said, odd)
         broken = self.result("broken", lambda results: results["workloads"][0].pop("seconds"))
         self.expect_refused('/workloads/0: key "seconds" is missing', broken)
         newer = self.result("newer", lambda results: results.update(schema_version=2))

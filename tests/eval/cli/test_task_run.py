@@ -151,6 +151,9 @@ class TaskRunTest(unittest.TestCase):
         self.refused(CHOICES.replace("choices.jsonl", "'c*.jsonl'"), "key 'source': expected an existing file", "c*.jsonl' is there")
         self.refused(CHOICES.replace("choices.jsonl", '"a\\nb"'), "a\\nb")
         self.refused(TEXTS.replace("}}", "}, margin: 0.1}"), "config.yaml:7:", "key 'margin': means nothing for loglikelihood_rolling")
+        for key in ("batch", "seed"):
+            self.refused(TEXTS.replace("}}", f"}}, {key}: 2}}"), "config.yaml:7:",
+                         f"key '{key}': means nothing for loglikelihood_rolling, which generates nothing; expected no such key")
 
     def test_merged_parts_are_taken_together(self):
         both = CHOICES + CHOICES.replace("name: choices", "name: again")

@@ -76,10 +76,10 @@ TEST(TaskFamilies, SaysWhatAsManyDocumentsCanShow) {
   const auto families = task_families(two_tasks());
   ASSERT_EQ(families.size(), 1U);
   const reports::TaskFamily& family = families[0];
-  // Connor's formula with 14.5 of 150.5 pairs discordant, solved by brentq; the sizes are rounded up.
+  // Connor's and Nam's formulas with 14.5 of 150.5 pairs discordant, the first solved by brentq; sizes are rounded up.
   EXPECT_THAT(family.detectable.value(), DoubleNear(0.0704459547, 1e-6));
   EXPECT_EQ(family.documents_to_detect_margin, 301);
-  EXPECT_EQ(family.documents_to_show_equivalence, 331);
+  EXPECT_EQ(family.documents_to_show_equivalence, 363);
   // Tango's score at -0.05 and 0.05 by norm.sf.
   ASSERT_TRUE(family.equivalence);
   EXPECT_FALSE(family.equivalence->equivalent);

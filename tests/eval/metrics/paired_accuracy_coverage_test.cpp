@@ -114,7 +114,7 @@ TEST(PairedAccuracyCoverage, EquivalenceAtTheMarginIsFoundNoMoreThanItsLevel) {
   }
   EXPECT_LE(found, 0.06 * runs);
   EXPECT_GE(found, 0.03 * runs);
-  // pairs_to_show_equivalence(0.03, 0.09) is 857 for 80 %.
+  // pairs_to_show_equivalence(0.03, 0.09) is 896 for 80 %.
   EXPECT_GE(found_alike, 0.72 * runs);
 }
 

@@ -137,8 +137,20 @@ TEST(PooledDelta, RefusesNothingAndUnequalConfidence) {
 TEST(Power, NumbersOfPairsMatchTheFormulaByScipy) {
   EXPECT_EQ(pairs_to_detect(0.02, 0.06), 1175);  // 1174.971
   EXPECT_EQ(pairs_to_detect(0.05, 0.2), 626);    // 625.547
-  EXPECT_EQ(pairs_to_show_equivalence(0.02, 0.06), 1285);
-  EXPECT_EQ(pairs_to_show_equivalence(0.05, 0.2), 686);
+  // The variance at the margin by a golden-section search of the restricted likelihood.
+  EXPECT_EQ(pairs_to_show_equivalence(0.02, 0.06), 1349);  // 1348.015
+  EXPECT_EQ(pairs_to_show_equivalence(0.05, 0.2), 699);    // 698.620
+}
+
+// As many pairs as are said to be needed do show it, also where none differs: the test wants z² (1 - margin) / margin.
+TEST(Power, PairsForEquivalenceSufficeWhereNoneDiffers) {
+  for (const double margin : {0.01, 0.05, 0.2}) {
+    const auto needed = static_cast<int>(pairs_to_show_equivalence(margin, planning_discordance(task(50, 0, 0, 50))));
+    EXPECT_TRUE(equivalence(task(needed, 0, 0, 0), margin).equivalent) << needed;
+    const auto least = static_cast<int>(pairs_to_show_equivalence(margin, 1e-9));
+    EXPECT_TRUE(equivalence(task(least, 0, 0, 0), margin).equivalent) << least;
+    EXPECT_FALSE(equivalence(task(least - 1, 0, 0, 0), margin).equivalent) << least;
+  }
 }
 
 TEST(Power, MinimumDetectableDeltaIsTheInverse) {
