@@ -7,20 +7,14 @@ Its `hf` model, on the CPU in float32, runs generate_until tasks greedily: facts
 whose answers end at a stop string; and longer texts, which end at max_gen_toks or with the document.
 """
 
-import json
-import os
 import pathlib
-import shutil
-import subprocess
-import sys
 import tempfile
 
-import yaml
+import harness_run
 
 HERE = pathlib.Path(__file__).resolve().parent / "generation"
 ROOT = HERE.parents[4]
 CHECKPOINTS = ("tiny-nemotron-h", "tiny-qwen3-next")
-DATE = "2026-01-01T00-00-00.000000"
 KEPT_CONFIG = ("task", "output_type", "metric_list", "filter_list", "doc_to_target", "repeats", "num_fewshot")
 FACTS = [("Marta Quill", "lives in", "Where does Marta Quill live?", "Amber Ferry"),
          ("Oskar Lind", "works as", "What does Oskar Lind do?", "a mason"),
@@ -36,11 +30,7 @@ BEGINNINGS = ["The history of the town begins with", "Anarchism is a political p
 
 def task_configs(folder):
     def task(name, rows, **config):
-        path = folder / f"{name}.jsonl"
-        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-        return {"task": name, "dataset_path": "json", "test_split": "test", "fewshot_split": "train",
-                "dataset_kwargs": {"data_files": {"test": str(path), "train": str(path)}},
-                "output_type": "generate_until", **config}
+        return harness_run.jsonl_task(folder, name, rows, output_type="generate_until", **config)
 
     told = [f"{who} {what} {value}." for who, what, _, value in FACTS]
     facts = [{"facts": f"{' '.join(told)} {FILLER}", "question": question, "begin": f"{who} {what}", "value": value}
@@ -61,38 +51,12 @@ def task_configs(folder):
                metric_list=[exact])
 
 
-def run(checkpoint, folder):
-    names = []
-    for config in task_configs(folder):
-        (folder / f"{config['task']}.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), encoding="utf-8")
-        names.append(config["task"])
-    subprocess.run([sys.executable, "-m", "lm_eval", "run", "--model", "hf",
-                    "--model_args", f"pretrained={ROOT / 'checkpoints' / checkpoint},dtype=float32",
-                    "--device", "cpu", "--batch_size", "1", "--include_path", folder, "--tasks", ",".join(names),
-                    "--log_samples", "--output_path", folder / "out"],
-                   check=True, env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1",
-                                    "HF_HOME": str(folder / "home")})
-
-
-def keep(checkpoint, folder):
-    target = HERE / checkpoint
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    for path in (folder / "out").rglob("samples_*.jsonl"):
-        shutil.copy(path, target / f"{path.stem.rpartition('_')[0]}_{DATE}.jsonl")
-    path, = (folder / "out").rglob("results_*.json")
-    document = json.loads(path.read_text(encoding="utf-8"))
-    kept = {"results": document["results"],
-            "configs": {name: {key: config[key] for key in KEPT_CONFIG if key in config}
-                        for name, config in document["configs"].items()}}
-    (target / f"results_{DATE}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
 def main():
     for checkpoint in CHECKPOINTS:
-        with tempfile.TemporaryDirectory(prefix="replayeval-harness-") as folder:
-            run(checkpoint, pathlib.Path(folder))
-            keep(checkpoint, pathlib.Path(folder))
+        with tempfile.TemporaryDirectory(prefix="replayeval-harness-") as scratch:
+            folder = pathlib.Path(scratch)
+            harness_run.run(ROOT / "checkpoints" / checkpoint, task_configs(folder), folder)
+            harness_run.keep(folder, HERE / checkpoint, KEPT_CONFIG)
 
 
 if __name__ == "__main__":

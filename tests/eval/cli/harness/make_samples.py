@@ -8,25 +8,20 @@ random ones of random_checkpoints.py.
 The harness itself is no part of the tests' environment: it would add 48 wheels of 620 MB, and minutes to each run.
 
 Its `hf` model, on the CPU in float32, runs one task of each request type without generation, few-shot variants included,
-through `lm_eval run` as the how-to of configs/README.md shows. The documents are made up here, or cut from the READMEs of
+through `lm_eval run` as the how-to of configs/tasks.md shows. The documents are made up here, or cut from the READMEs of
 the checkpoints. Rows keep what the harness wrote; of the results file, what decides how they are read and scored.
 """
 
-import json
-import os
 import pathlib
-import shutil
-import subprocess
 import sys
 import tempfile
 
+import harness_run
 import random_checkpoints
-import yaml
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[3]
 BUNDLED = ("tiny-nemotron-h", "tiny-qwen3-next")
-DATE = "2026-01-01T00-00-00.000000"
 KEPT_CONFIG = ("task", "output_type", "metric_list", "filter_list", "doc_to_choice", "doc_to_target", "target_delimiter",
                "fewshot_delimiter", "repeats", "num_fewshot")
 
@@ -56,10 +51,7 @@ def texts():
 
 def task_configs(folder):
     def task(name, rows, **config):
-        path = folder / f"{name}.jsonl"
-        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-        return {"task": name, "dataset_path": "json", "test_split": "test", "fewshot_split": "train",
-                "dataset_kwargs": {"data_files": {"test": str(path), "train": str(path)}}, **config}
+        return harness_run.jsonl_task(folder, name, rows, **config)
 
     choice = {"output_type": "multiple_choice", "doc_to_text": "Q: {{question}}\nA:", "doc_to_choice": "{{options}}",
               "doc_to_target": "label",
@@ -74,34 +66,6 @@ def task_configs(folder):
                metric_list=[{"metric": name} for name in ("word_perplexity", "byte_perplexity", "bits_per_byte")])
 
 
-def run(checkpoint, folder):
-    names = []
-    for config in task_configs(folder):
-        (folder / f"{config['task']}.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), encoding="utf-8")
-        names.append(config["task"])
-    subprocess.run([sys.executable, "-m", "lm_eval", "run", "--model", "hf", "--model_args",
-                    # Its cache reads a continuation at the wrong place where another request has the same tokens.
-                    f"pretrained={checkpoint},dtype=float32,logits_cache=False",
-                    "--device", "cpu", "--batch_size", "1",
-                    "--include_path", folder, "--tasks", ",".join(names), "--log_samples", "--output_path", folder / "out"],
-                   check=True, env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1",
-                                    "HF_HOME": str(folder / "home")})
-
-
-def keep(name, folder):
-    target = HERE / name
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir()
-    for path in (folder / "out").rglob("samples_*.jsonl"):
-        shutil.copy(path, target / f"{path.stem.rpartition('_')[0]}_{DATE}.jsonl")
-    path, = (folder / "out").rglob("results_*.json")
-    document = json.loads(path.read_text(encoding="utf-8"))
-    kept = {"results": document["results"],
-            "configs": {name: {key: config[key] for key in KEPT_CONFIG if key in config}
-                        for name, config in document["configs"].items()}}
-    (target / f"results_{DATE}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
 def main():
     for name in sys.argv[1:] or (*BUNDLED, *random_checkpoints.MODELS):
         with tempfile.TemporaryDirectory(prefix="replayeval-harness-") as scratch:
@@ -110,8 +74,9 @@ def main():
                 checkpoint = ROOT / "checkpoints" / name
             else:
                 checkpoint = random_checkpoints.make(name, folder / "checkpoint")
-            run(checkpoint, folder)
-            keep(name, folder)
+            # Its cache reads a continuation at the wrong place where another request has the same tokens.
+            harness_run.run(checkpoint, task_configs(folder), folder, ",logits_cache=False")
+            harness_run.keep(folder, HERE / name, KEPT_CONFIG)
             if name not in BUNDLED:
                 (HERE / name / "weights.sha256").write_text(random_checkpoints.digest(checkpoint) + "\n", encoding="utf-8")
 
