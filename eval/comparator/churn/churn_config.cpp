@@ -17,8 +17,8 @@ constexpr std::array event_words = {std::pair(ChurnEvent::What::evict, std::stri
 
 double chance(const YamlMap& map, const std::string& key, double otherwise) {
   if (!map.has(key)) return otherwise;
-  const double value = map.number(key, -1.0, 1.0);
-  if (value < 0.0) map.fail(key, "below 0; expected a chance from 0 to 1");
+  const double value = map.number_from(key, 0.0);
+  if (value > 1.0) map.fail(key, "above 1; expected a chance from 0 to 1");
   return value;
 }
 

@@ -94,10 +94,21 @@ class ChurnRun(unittest.TestCase):
         self.assertIn("BROKEN", done.stdout)
         self.assertIn("1 of ", done.stderr.splitlines()[-1])
 
+    def test_every_chance_may_be_certain(self):
+        text = config("tiny-nemotron-h").replace("evict: 0.05", "evict: 1").replace("save: 0.1", "save: 0")
+        text = text.replace("pad: 0.3", "pad: 1\n    level: mixers\n    mixers: 1\n    sequences: 4").replace("[3, 5]", "[3]")
+        done = self.run_config(text, "--only", "served")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        served, = json.loads((self.work / "out/results.json").read_text())["workloads"]
+        counts = served["data"]["events"][0]["counts"]
+        self.assertNotIn("save", counts)
+        self.assertEqual(counts["evict"], counts["recomputation"])
+        self.assertIn("4 sequences in batches of 3; 1 mixer\n", done.stdout)
+
     def test_refusals(self):
         for old, new, fragments in (
-            ("evict: 0.05", "evict: 1.5", ("config.yaml:24:", "evict")),
-            ("evict: 0.05", "evict: -0.5", ("config.yaml:24:", "evict", "0 to 1")),
+            ("evict: 0.05", "evict: 1.5", ("config.yaml:24:", "evict", "0 to 1")),
+            ("evict: 0.05", "evict: -0.5", ("config.yaml:24:", "evict", "0 or more")),
             ("block: 8", "block: 21", ("config.yaml:22:", "block", "less than prompt_tokens, 21")),
             ("prompt_tokens: 21", "prompt_tokens: 32", ("config.yaml:21:", "less than length, 32")),
             ("evict: 0.05", "evicted: 0.05", ("config.yaml:24:", "evicted", "a churn workload")),
