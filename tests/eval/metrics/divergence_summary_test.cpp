@@ -58,13 +58,15 @@ TEST(DivergenceSummary, NamesEveryNumber) {
 TEST(DivergenceSummary, IntervalsStayWhereTheTruthCanBe) {
   TokenDivergence arm = tokens(1000);
   std::fill(arm.kl.begin(), arm.kl.end(), 0.0F);
-  arm.kl[0] = 1.0F;  // one document has it all: the symmetric interval reaches below 0
+  arm.kl[0] = 1.0F;  // one document has it all: a symmetric interval would reach below 0
   std::fill(arm.same_top1.begin(), arm.same_top1.end(), 1);
   arm.same_top1[5] = 0;
   auto found = summary(arm, arm, documents(1000), {});
-  EXPECT_EQ(found["kl_mean"].interval->low, 0.0);
+  EXPECT_GE(found["kl_mean"].interval->low, 0.0);
+  EXPECT_LE(found["kl_mean"].interval->low, found["kl_mean"].value);
   EXPECT_GT(found["kl_mean"].interval->high, 1e-3);
-  EXPECT_EQ(found["same_top1"].interval->high, 1.0);
+  EXPECT_LT(found["same_top1"].interval->high, 1.0) << "a flag is missing";
+  EXPECT_GT(found["same_top1"].interval->high, found["same_top1"].value);
 }
 
 TEST(DivergenceSummary, RefusesUnequalLengths) {
