@@ -5,6 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "eval/metrics/bootstrap.h"
 #include "eval/metrics/paired_accuracy.h"
 
 namespace replayeval::metrics {
@@ -108,7 +109,9 @@ std::vector<NamedEstimate> degeneration_means(std::span<const Degeneration> sequ
   std::vector<NamedEstimate> means;
   for (const Quantity& quantity : quantities) {
     const OverItems over = over_items(item, options, [&](std::size_t i) { return quantity.of(sequences[i]); });
-    means.push_back({quantity.name, clustered_mean(over.values, over.items, over.options).bootstrap});
+    Estimate mean = studentised_mean(over.values, over.items, over.options);
+    mean.p_value.reset();  // of the mean being 0: nobody's question
+    means.push_back({quantity.name, std::move(mean)});
   }
   for (const Flag& flag : flags)
     means.push_back({flag.name, accuracy(set_flags(sequences, flag), item, options.confidence)});

@@ -321,7 +321,7 @@ TEST(RealCoverage, OfSignsOfDegeneration) {
     }
     for (std::size_t m = 0; m < means.size(); ++m) {
       if (!varies(truth.means[m].metric)) continue;
-      expect_nominal(truth.means[m].metric + " (BCa)", prompts, means[m]);
+      expect_nominal(truth.means[m].metric + " (studentised)", prompts, means[m]);
       expect_nominal(truth.means[m].metric + " delta (t)", prompts, deltas[m]);
     }
   }
