@@ -16,6 +16,7 @@
 #include "reports/bench_file.h"
 #include "reports/findings.h"
 #include "reports/html/report.h"
+#include "reports/latex/paper.h"
 #include "reports/markdown.h"
 #include "reports/missing_workloads.h"
 #include "reports/numbers.h"
@@ -34,6 +35,7 @@ struct Options {
   bool markdown() const {
     return !html_alone && std::find(formats.begin(), formats.end(), "markdown") != formats.end();
   }
+  bool latex() const { return !html_alone && std::find(formats.begin(), formats.end(), "latex") != formats.end(); }
   bool html() const { return html_alone || std::find(formats.begin(), formats.end(), "html") != formats.end(); }
 };
 
@@ -62,6 +64,10 @@ void write_reports(const Reported& reported, const Options& options) {
   if (options.markdown()) {
     reports::write_markdown_report(reported.runs.front().results, reported.folder);
     fmt::print(stderr, "Report written to {}\n", (reported.folder / "report.md").string());
+  }
+  if (options.latex()) {
+    reports::write_latex(reported.runs.front().results, reported.folder);
+    fmt::print(stderr, "Tables written to {}\n", (reported.folder / "latex").string());
   }
   if (options.html()) {
     reports::write_html_report(reported.runs, reported.html, reported.folder);
@@ -136,7 +142,7 @@ void report_command(const Options& options) {
   else
     check_output(options);
 
-  const bool one_run = options.markdown() || options.json;
+  const bool one_run = options.markdown() || options.latex() || options.json;
   if (all.size() == 1) {
     reported.runs = {reports::run_of(all.front().results, options.results.front())};
   } else if (one_run) {
@@ -164,10 +170,12 @@ void add_report_command(CLI::App& app) {
           "they are not parts of one run")
       ->required();
   command
-      ->add_option("--format", options->formats,
-                   "What to write: markdown (report.md and its figures), html (report.html); default: both")
+      ->add_option(
+          "--format", options->formats,
+          "What to write: markdown (report.md and its figures), html (report.html), latex (a booktabs table a file in "
+          "latex/, each as Markdown and CSV, too, and paper.tex, which shows all); default: markdown,html")
       ->delimiter(',')
-      ->check(CLI::IsMember({"markdown", "html"}));
+      ->check(CLI::IsMember({"markdown", "html", "latex"}));
   command->add_flag("--html", options->html_alone, "The same as --format html");
   command->add_option(
       "--bench", options->benches,

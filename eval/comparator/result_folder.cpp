@@ -22,8 +22,8 @@ constexpr const char* identity_name = "identity.json";
 constexpr const char* lock_name = ".lock";
 constexpr const char* revision_key = "revision";  // in identity.json, beside the identity's own
 // All that a run may have written; --overwrite deletes these and nothing else.
-constexpr const char* own_names[] = {"progress",     "tokens",    "samples",     "figures",    "baseline",
-                                     "results.json", "report.md", "report.html", identity_name};
+constexpr const char* own_names[] = {"progress", "tokens",       "samples",   "figures",     "baseline",
+                                     "latex",    "results.json", "report.md", "report.html", identity_name};
 
 // Whether it was not there before.
 bool create(const fs::path& path) {

@@ -48,8 +48,11 @@ class CudaDevice : public BenchDevice {
  public:
   CudaDevice() {
     int count = 0;
-    expect_success(cudaGetDeviceCount(&count), "looking for a GPU");
-    if (count == 0) throw std::runtime_error("no GPU on this machine");
+    const cudaError_t found = cudaGetDeviceCount(&count);
+    if (found != cudaSuccess || count == 0)
+      throw std::runtime_error(std::string("no usable GPU (") +
+                               (found == cudaSuccess ? "none is there" : cudaGetErrorString(found)) +
+                               "); expected one, or --device cpu");
     expect_success(cudaGetDeviceProperties(&properties_, 0), "reading the GPU's properties");
     expect_success(cudaStreamCreate(&stream_), "cudaStreamCreate");
     expect_success(cudaEventCreate(&start_), "cudaEventCreate");

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <fstream>
 #include <iostream>
@@ -169,7 +170,22 @@ void set_defaults(Options& options) {
   if (options.ring_form.empty()) options.ring_form = mamba2 ? "inputs" : "deltas";
 }
 
+// Before the work, and without harm to what stands there.
+void expect_writable(const std::string& file) {
+  if (!std::ofstream(file, std::ios::app))
+    throw std::runtime_error(file + ": cannot be written; expected a file for --json");
+}
+
+// The library's own check of this names the largest double there is.
+std::string expect_count(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && value >= 1 ? "" : fmt::format("'{}'; expected a whole number of at least 1", text);
+}
+
 void run(const Options& options) {
+  if (!options.json.empty()) expect_writable(options.json);
   const std::unique_ptr<BenchDevice> device = options.device == "cpu" ? make_cpu_device() : make_cuda_device();
   const double bandwidth = device->read_bandwidth();
   std::cout << fmt::format("{}, plain reads {:.3f} TB/s; {}: {}, L {}, {}, {}, ring {}\n", device->name(),
@@ -199,7 +215,7 @@ void add_kernel_bench(CLI::App& command) {
   Options& options = *shared;
   command.add_option("--device", options.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
   command.add_option("--family", options.family)->check(CLI::IsMember({"mamba2", "gated_delta", "kda"}));
-  command.add_option("--batch", options.batches, "Batch sizes")->check(CLI::PositiveNumber)->delimiter(',');
+  command.add_option("--batch", options.batches, "Batch sizes")->check(expect_count, "COUNT")->delimiter(',');
   const CLI::IsMember state_types({"float32", "bfloat16", "float16"});
   command.add_option("--state", options.states, "State storage types")->check(state_types)->delimiter(',');
   command.add_option("--ring", options.ring, "Ring storage type")->check(CLI::IsMember({"float32", "bfloat16"}));
@@ -207,16 +223,19 @@ void add_kernel_bench(CLI::App& command) {
   command.add_option("--flush", options.flush)->check(CLI::IsMember({"summed", "sequential"}));
   command.add_option("--ring-form", options.ring_form, "gated_delta and kda: what the ring keeps")
       ->check(CLI::IsMember({"deltas", "inputs"}));
-  command.add_option("--heads", options.mamba2.num_heads, "mamba2");
-  command.add_option("--groups", options.mamba2.num_groups, "mamba2");
-  command.add_option("--head-dim", options.mamba2.head_dim, "mamba2");
-  command.add_option("--state-size", options.mamba2.state_size, "mamba2");
-  command.add_option("--key-heads", options.delta.num_key_heads, "gated_delta and kda");
-  command.add_option("--value-heads", options.delta.num_value_heads, "gated_delta and kda");
-  command.add_option("--key-dim", options.delta.key_dim, "gated_delta and kda");
-  command.add_option("--value-dim", options.delta.value_dim, "gated_delta and kda");
-  command.add_option("--buffer-len", options.buffer_len);
-  command.add_option("--repeats", options.repeats, "Timed runs; the median is shown")->check(CLI::PositiveNumber);
+  const auto add_count = [&command](const char* name, std::int64_t& value, const char* what) {
+    command.add_option(name, value, what)->check(expect_count, "COUNT");
+  };
+  add_count("--heads", options.mamba2.num_heads, "mamba2");
+  add_count("--groups", options.mamba2.num_groups, "mamba2");
+  add_count("--head-dim", options.mamba2.head_dim, "mamba2");
+  add_count("--state-size", options.mamba2.state_size, "mamba2");
+  add_count("--key-heads", options.delta.num_key_heads, "gated_delta and kda");
+  add_count("--value-heads", options.delta.num_value_heads, "gated_delta and kda");
+  add_count("--key-dim", options.delta.key_dim, "gated_delta and kda");
+  add_count("--value-dim", options.delta.value_dim, "gated_delta and kda");
+  add_count("--buffer-len", options.buffer_len, "Tokens that the ring holds");
+  command.add_option("--repeats", options.repeats, "Timed runs; the median is shown")->check(expect_count, "COUNT");
   command.add_flag("--by-position", options.by_position, "Also the time at each ring position; the last one flushes");
   command.add_option("--json", options.json, "Also write the figures to this file");
   command.callback([shared] {

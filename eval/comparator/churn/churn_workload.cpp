@@ -20,8 +20,8 @@ namespace replayeval {
 namespace {
 
 constexpr double bound_confidence = 0.999;
-// A bound is at most so many times the largest deviation that was measured. Most tokens of a 16-bit model deviate by
-// nothing, and a log-normal law through the few that do promises any size.
+// A bound is at least the largest deviation that was measured, and at most so many times that. Most tokens of a 16-bit
+// model deviate by nothing, and a log-normal law through the few that do promises any size.
 constexpr double bound_stretch = 8.0;
 
 // The sequences of all batches: smaller ones take the first.
@@ -97,7 +97,9 @@ std::vector<double> all_of(const std::map<std::int64_t, std::vector<double>>& by
 double largest(const std::vector<double>& values) { return *std::max_element(values.begin(), values.end()); }
 
 double bound_from(const std::vector<double>& deviations, std::int64_t draws) {
-  return std::min(metrics::largest_to_expect(deviations, draws, bound_confidence), bound_stretch * largest(deviations));
+  const double measured = largest(deviations);
+  return std::clamp(metrics::largest_to_expect(deviations, draws, bound_confidence), measured,
+                    bound_stretch * measured);
 }
 
 class ChurnRun {

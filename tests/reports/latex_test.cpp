@@ -1,0 +1,70 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "reports/latex/markup.h"
+#include "reports/latex/paper_tables.h"
+#include "tests/reports/gate_results.h"
+
+namespace replayeval::reports::latex {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(LatexText, EscapesWhatTexReads) {
+  EXPECT_EQ(escaped("a_b & c% #1 {x} $y ~ ^ \\z"),
+            "a\\_b \\& c\\% \\#1 \\{x\\} \\$y \\textasciitilde{} \\textasciicircum{} \\textbackslash{}z");
+  EXPECT_EQ(escaped("ΔPPL – 2.00×"), "$\\Delta$PPL -- 2.00$\\times$");
+  EXPECT_EQ(escaped("naïve 你"), "naïve U+4F60");
+  EXPECT_EQ(escaped("two\nlines"), "two lines");
+  EXPECT_EQ(text_of(code("a_b{}") + prose(" *so* **it** is")), "\\texttt{a\\_b\\{\\}} \\emph{so} \\textbf{it} is");
+}
+
+TEST(LatexText, WritesNumbersAsMathematicsDoes) {
+  EXPECT_EQ(escaped("+0.40 [-0.25, +0.62]"), "$+$0.40 [$-$0.25, $+$0.62]");
+  EXPECT_EQ(escaped("1.2e-06"), "$1.2\\times10^{-6}$");
+  EXPECT_EQ(escaped("-3.5e+10"), "$-3.5\\times10^{10}$");
+  EXPECT_EQ(escaped("exact-f32-again, 2026-11-30, v1e5x"), "exact-f32-again, 2026-11-30, v1e5x");
+}
+
+Table table_of(std::size_t columns, const std::string& cell) {
+  Table table(std::vector<Text>(columns, Text("t")));
+  table.add_row(std::vector<Text>(columns, Text(cell)));
+  return table;
+}
+
+TEST(LatexFragment, TakesAsManyColumnsOfThePageAsItNeeds) {
+  const std::string narrow = fragment({"name", "A caption.", table_of(3, "1.0")});
+  EXPECT_THAT(narrow, HasSubstr("\\begin{table}\n"));
+  EXPECT_THAT(narrow, HasSubstr("\\begin{tabular}{lrr}\n\\toprule\nt & t & t \\\\\n\\midrule\n1.0 & 1.0 & 1.0 \\\\\n"));
+  EXPECT_THAT(narrow, HasSubstr("\\label{tab:name}"));
+  EXPECT_THAT(fragment({"name", "", table_of(3, std::string(30, 'x'))}), HasSubstr("\\begin{table*}\n"));
+}
+
+TEST(LatexFragment, HasACsvTwin) {
+  Table table({"arm", "value"});
+  table.add_row({code("a,b"), "say \"1\""});
+  EXPECT_EQ(csv(table), "arm,value\r\n\"a,b\",\"say \"\"1\"\"\"\r\n");
+}
+
+const PaperTable& named(const std::vector<PaperTable>& tables, const std::string& name) {
+  return *std::find_if(tables.begin(), tables.end(), [&](const PaperTable& table) { return table.name == name; });
+}
+
+TEST(PaperTables, SayHowMuchWasComparedAndWhetherThereWasAControl) {
+  Results results = gate_results();  // with a control
+  const std::string quality = results.workloads.front().name + "-quality";
+  const std::vector<PaperTable> with = paper_tables(results);
+  EXPECT_THAT(named(with, quality).caption, HasSubstr("24,000 tokens scored"));
+  EXPECT_THAT(named(with, quality).caption, HasSubstr("A/A: an arm equal to it in all but its name"));
+  EXPECT_THAT(csv(named(with, quality).table), HasSubstr("exact_float32_again (A/A)"));
+  for (nlohmann::json& arm : results.arms)
+    if (arm.at("name") == "exact_float32_again") arm["state_storage"]["overflow"] = "saturate";
+  const std::vector<PaperTable> without = paper_tables(results);
+  EXPECT_THAT(named(without, quality).caption, HasSubstr("no A/A control was run"));
+  EXPECT_THAT(csv(named(without, quality).table), Not(HasSubstr("(A/A)")));
+}
+
+}  // namespace
+}  // namespace replayeval::reports::latex
