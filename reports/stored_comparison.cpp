@@ -75,6 +75,7 @@ std::string stored_rounding_line(const Workload& workload) {
   const nlohmann::json stored = workload.data.value("against", nlohmann::json::object());
   const auto rounding = stored.find("log_prob_max_difference");
   if (rounding == stored.end()) return "";
+  if (rounding->get<double>() == 0.0) return "Log-probabilities from the stored hidden states are those of that time.";
   return fmt::format("Log-probabilities from the stored hidden states are within {} of those of that time.",
                      significant(rounding->get<double>(), 2));
 }
