@@ -462,4 +462,15 @@ bool launch_stream(cudaStream_t stream, const typename Job::Arguments& arguments
   return launch_stream<Job, 2>(stream, arguments);
 }
 
+// What a job that has no ring says of it.
+template <class Arguments>
+struct WithoutRing {
+  __device__ static __forceinline__ int cursor(const Arguments& /*a*/, int /*slot*/) { return 0; }
+  __device__ static __forceinline__ unsigned copied_bytes(const Arguments& /*a*/, int /*cursor*/) { return 0; }
+  __device__ static __forceinline__ void copy_ring(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
+                                                   char* /*to*/, Barrier& /*barrier*/) {}
+
+  __device__ static __forceinline__ void prefetch_ring(const Arguments& /*a*/, const Unit& /*unit*/, int /*slot*/) {}
+};
+
 }  // namespace replayeval::cuda

@@ -250,4 +250,24 @@ __device__ __forceinline__ float sums_after(const float* values, float newest, i
   return sum;
 }
 
+// What a job says of its ring: Job::ring_of(a) is a UnitRing, Job::view_of(a) where it lies.
+template <class Job, class Arguments>
+struct WithRing {
+  __device__ static __forceinline__ int cursor(const Arguments& a, int slot) {
+    const int cursor = a.ring.cursor[slot];
+    return cursor < a.form.buffer_len ? cursor : -1;
+  }
+  __device__ static __forceinline__ unsigned copied_bytes(const Arguments& a, int cursor) {
+    return Job::ring_of(a).copied_bytes(cursor);
+  }
+  __device__ static __forceinline__ void copy_ring(const Arguments& a, const Unit& unit, const Place& place, char* to,
+                                                   Barrier& barrier) {
+    Job::ring_of(a).copy(Job::view_of(a), place.slot, unit, place.cursor, to, barrier);
+  }
+
+  __device__ static __forceinline__ void prefetch_ring(const Arguments& a, const Unit& unit, int slot) {
+    Job::ring_of(a).prefetch(Job::view_of(a), slot, unit);
+  }
+};
+
 }  // namespace replayeval::cuda

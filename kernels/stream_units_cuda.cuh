@@ -82,4 +82,10 @@ struct Unit {
   __device__ __forceinline__ int row_in_head(int unit_row) const { return unit_row & ((1 << head_rows_log2) - 1); }
 };
 
+// The first of the four columns, or rows of 128, that are the lane's; and where its values go.
+__device__ __forceinline__ int unit_column() { return static_cast<int>(threadIdx.x) % 32 * 4; }
+__device__ __forceinline__ void put(const float (&values)[4], float* to) {
+  *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
+}
+
 }  // namespace replayeval::cuda

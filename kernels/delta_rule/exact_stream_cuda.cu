@@ -23,7 +23,7 @@ constexpr std::int64_t kLeastUnits = 64;
 constexpr int kMostFloat32Units = 512;
 
 template <Dtype kStateDtype>
-struct ExactJob {
+struct ExactJob : WithoutRing<StreamExactArguments> {
   static constexpr Dtype kState = kStateDtype;
   using Arguments = StreamExactArguments;
 
@@ -31,13 +31,6 @@ struct ExactJob {
     UnitToken token;
   };
   struct FlushMemory {};
-
-  __device__ static __forceinline__ int cursor(const Arguments& /*a*/, int /*slot*/) { return 0; }
-  __device__ static __forceinline__ unsigned copied_bytes(const Arguments& /*a*/, int /*cursor*/) { return 0; }
-  __device__ static __forceinline__ void copy_ring(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
-                                                   char* /*to*/, Barrier& /*barrier*/) {}
-
-  __device__ static __forceinline__ void prefetch_ring(const Arguments& /*a*/, const Unit& /*unit*/, int /*slot*/) {}
 
   class ColumnPart : public ColumnOperands {
    public:

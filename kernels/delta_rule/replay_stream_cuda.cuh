@@ -21,7 +21,7 @@ struct StreamReplayArguments {
 };
 
 template <Dtype kStateDtype, Dtype kRing>
-struct DeltasJob {
+struct DeltasJob : WithRing<DeltasJob<kStateDtype, kRing>, StreamReplayArguments> {
   static constexpr Dtype kState = kStateDtype;
   using Arguments = StreamReplayArguments;
 
@@ -38,21 +38,6 @@ struct DeltasJob {
   }
   __device__ static __forceinline__ RingView view_of(const Arguments& a) {
     return {a.ring.k, a.ring.values, a.ring.log_decay, a.shape.num_key_heads, a.shape.num_value_heads};
-  }
-  __device__ static __forceinline__ int cursor(const Arguments& a, int slot) {
-    const int cursor = a.ring.cursor[slot];
-    return cursor < a.form.buffer_len ? cursor : -1;
-  }
-  __device__ static __forceinline__ unsigned copied_bytes(const Arguments& a, int cursor) {
-    return ring_of(a).copied_bytes(cursor);
-  }
-  __device__ static __forceinline__ void copy_ring(const Arguments& a, const Unit& unit, const Place& place, char* to,
-                                                   Barrier& barrier) {
-    ring_of(a).copy(view_of(a), place.slot, unit, place.cursor, to, barrier);
-  }
-
-  __device__ static __forceinline__ void prefetch_ring(const Arguments& a, const Unit& unit, int slot) {
-    ring_of(a).prefetch(view_of(a), slot, unit);
   }
 
   class ColumnPart : public ColumnOperands {

@@ -22,7 +22,7 @@ struct StreamReplayArguments {
 };
 
 template <Dtype kStateDtype, Dtype kRing>
-struct ReplayJob {
+struct ReplayJob : WithRing<ReplayJob<kStateDtype, kRing>, StreamReplayArguments> {
   static constexpr Dtype kState = kStateDtype;
   using Arguments = StreamReplayArguments;
 
@@ -39,21 +39,6 @@ struct ReplayJob {
   }
   __device__ static __forceinline__ RingView view_of(const Arguments& a) {
     return {a.ring.B, a.ring.x, a.ring.dt, a.shape.num_groups, a.shape.num_heads};
-  }
-  __device__ static __forceinline__ int cursor(const Arguments& a, int slot) {
-    const int cursor = a.ring.cursor[slot];
-    return cursor < a.form.buffer_len ? cursor : -1;
-  }
-  __device__ static __forceinline__ unsigned copied_bytes(const Arguments& a, int cursor) {
-    return ring_of(a).copied_bytes(cursor);
-  }
-  __device__ static __forceinline__ void copy_ring(const Arguments& a, const Unit& unit, const Place& place, char* to,
-                                                   Barrier& barrier) {
-    ring_of(a).copy(view_of(a), place.slot, unit, place.cursor, to, barrier);
-  }
-
-  __device__ static __forceinline__ void prefetch_ring(const Arguments& a, const Unit& unit, int slot) {
-    ring_of(a).prefetch(view_of(a), slot, unit);
   }
 
   class ColumnPart : public ColumnOperands {

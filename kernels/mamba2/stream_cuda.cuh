@@ -16,11 +16,6 @@ struct UnitToken {
   float B[kTileColumns], C[kTileColumns], x[kUnitRows], D[kMaxUnitHeads];
 };
 
-__device__ __forceinline__ int unit_column() { return static_cast<int>(threadIdx.x) % 32 * 4; }
-__device__ __forceinline__ void put(const float (&values)[4], float* to) {
-  *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
-}
-
 // What the preparing warps have of a token in registers: B and C, four columns a lane.
 class ColumnOperands {
  public:
