@@ -170,8 +170,7 @@ void BaselineKeeper::write_rows(reports::AtomicFile& file, std::uint64_t begin, 
   }
 }
 
-void BaselineKeeper::describe(const reports::Results& results, const reports::Workload& workload,
-                              const Model& model) const {
+void BaselineKeeper::describe(const reports::Results& results, const reports::Workload& workload, const Model& model) {
   const fs::path file = folder_ / names_of::file;
   json description = read_description(file);
   json workloads = description.value("workloads", json::object());
@@ -192,7 +191,8 @@ void BaselineKeeper::describe(const reports::Results& results, const reports::Wo
                  {"workloads", std::move(workloads)}};
   if (keeps_hidden()) {
     description["hidden_dtype"] = dtype_name(dtype_);
-    description["head_sha256"] = head_sha256(model);
+    if (!head_sha256_) head_sha256_ = head_sha256(model);
+    description["head_sha256"] = *head_sha256_;
   }
   reports::write_file_atomically(file, description.dump(2) + "\n");
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,7 @@ class BaselineKeeper {
              const std::filesystem::path& shards) const;
 
   // Adds the workload to baseline.json, with what `results` says of the run.
-  void describe(const reports::Results& results, const reports::Workload& workload, const Model& model) const;
+  void describe(const reports::Results& results, const reports::Workload& workload, const Model& model);
 
  private:
   void write_rows(reports::AtomicFile& file, std::uint64_t begin, const TokenOrder& order,
@@ -63,8 +64,9 @@ class BaselineKeeper {
   BaselineForm form_;
   Dtype dtype_;
   std::int64_t hidden_size_;
-  std::vector<Arm> arms_;           // that are kept ...
-  std::vector<std::int64_t> rows_;  // ... and which of the run's these are
+  std::vector<Arm> arms_;                   // that are kept ...
+  std::vector<std::int64_t> rows_;          // ... and which of the run's these are
+  std::optional<std::string> head_sha256_;  // once it was asked for: a run has one model
 };
 
 }  // namespace replayeval

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <map>
+#include <ranges>
 #include <tuple>
 
 #include "datasets/error.h"
@@ -63,15 +63,6 @@ json hashes_of(const json& data) {
   return hashes;
 }
 
-// Whether a token comes before a place in the text.
-struct Before {
-  std::span<const std::int64_t> index;
-  bool operator()(std::int64_t token, const std::pair<std::int64_t, std::int64_t>& place) const {
-    const auto row = static_cast<std::size_t>(token) * 4;
-    return std::tie(index[row], index[row + 1]) < std::tie(place.first, place.second);
-  }
-};
-
 }  // namespace
 
 StoredWorkload::StoredWorkload(const fs::path& file, std::int64_t arms, std::optional<std::int64_t> hidden_size)
@@ -97,15 +88,12 @@ std::vector<std::int64_t> StoredWorkload::find(const TokenRecords& records, std:
   std::vector<std::int64_t> found;
   for (std::size_t token = first; token < first + count; ++token) {
     const std::pair place(records.document[token], records.position[token]);
-    std::int64_t low = 0, high = static_cast<std::int64_t>(size());
-    while (low < high) {
-      const std::int64_t middle = low + (high - low) / 2;
-      if (Before{index_}(middle, place))
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    const auto row = static_cast<std::size_t>(low) * 4;
+    const auto comes_before = [&](std::size_t kept) {
+      return std::tie(index_[4 * kept], index_[4 * kept + 1]) < std::tie(place.first, place.second);
+    };
+    const auto all = std::views::iota(std::size_t{0}, size());
+    const std::size_t kept = *std::ranges::partition_point(all, comes_before);
+    const std::size_t row = 4 * kept;
     const bool same = row < index_.size() && index_[row] == place.first && index_[row + 1] == place.second &&
                       index_[row + 2] == records.window_position[token] && index_[row + 3] == records.target[token];
     if (!same)
@@ -113,7 +101,7 @@ std::vector<std::int64_t> StoredWorkload::find(const TokenRecords& records, std:
           "{}: does not hold token {} (id {}) of document {} after {} tokens of its window; expected the "
           "text and windows of this run",
           file_.string(), place.second, records.target[token], place.first, records.window_position[token]));
-    found.push_back(low);
+    found.push_back(static_cast<std::int64_t>(kept));
   }
   return found;
 }
