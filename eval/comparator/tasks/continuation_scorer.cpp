@@ -36,11 +36,22 @@ void check(std::span<const Continuation> requests, std::int64_t max_positions) {
   }
 }
 
-// The distinct requests, longest first, so that a batch pads little.
-std::vector<const Continuation*> distinct(std::span<const Continuation> requests) {
+// What a prompt computed apart holds: every token of the context but the last.
+std::span<const std::int32_t> prompt_of(const Continuation& request) {
+  return std::span(request.tokens).first(static_cast<std::size_t>(inputs_of(request) - request.scored));
+}
+
+// The distinct requests, longest first, so that a batch pads little; where prompts are computed apart, the longest
+// prompt first and those of one prompt together, so that it is computed once.
+std::vector<const Continuation*> distinct(std::span<const Continuation> requests, bool by_prompt) {
   std::vector<const Continuation*> order;
   for (const Continuation& request : requests) order.push_back(&request);
-  std::stable_sort(order.begin(), order.end(), [](const Continuation* a, const Continuation* b) {
+  std::stable_sort(order.begin(), order.end(), [&](const Continuation* a, const Continuation* b) {
+    if (by_prompt) {
+      const auto left = prompt_of(*a), right = prompt_of(*b);
+      if (left.size() != right.size()) return left.size() > right.size();
+      if (!std::ranges::equal(left, right)) return std::ranges::lexicographical_compare(left, right);
+    }
     if (a->tokens.size() != b->tokens.size()) return a->tokens.size() > b->tokens.size();
     return std::tie(a->tokens, a->scored) < std::tie(b->tokens, b->scored);
   });
@@ -73,7 +84,7 @@ std::vector<std::vector<ContinuationScore>> ContinuationScorer::run(std::span<co
                                                                     const std::function<void(std::int64_t)>& progress,
                                                                     KernelClock* clock) {
   check(requests, model_.max_positions());
-  const std::vector<const Continuation*> order = distinct(requests);
+  const std::vector<const Continuation*> order = distinct(requests, options_.prefill);
   std::map<std::pair<std::vector<std::int32_t>, std::int64_t>, std::vector<ContinuationScore>> known;
   std::size_t begin = 0;
   while (begin < order.size()) {
@@ -93,24 +104,30 @@ std::vector<std::vector<ContinuationScore>> ContinuationScorer::run(std::span<co
   return all;
 }
 
-// Every context but its last token, sequence by sequence, into the arms' caches.
+// Every context but its last token, sequence by sequence, into the arms' caches. Sequences of one context (the choices
+// of a question) stand together, and it is computed once.
 void ContinuationScorer::prefill(const std::vector<const Continuation*>& batch, DecodeCache& cache,
                                  KernelClock* clock) const {
   const KernelClock::Scope scope(clock, "", "prefill");  // as a whole: no arm's work
   const auto prompts = model_.make_cache({prefill_arm()}, 1, cache.capacity());
   for (std::size_t row = 0; row < batch.size(); ++row) {
-    const std::int64_t tokens = inputs_of(*batch[row]) - batch[row]->scored;
-    prefill_slot(model_, std::span(batch[row]->tokens).first(static_cast<std::size_t>(tokens)), options_.block,
-                 *prompts, cache, static_cast<std::int64_t>(row));
+    const std::span<const std::int32_t> tokens = prompt_of(*batch[row]);
+    const auto slot = static_cast<std::int64_t>(row);
+    if (row > 0 && !tokens.empty() && std::ranges::equal(tokens, prompt_of(*batch[row - 1])))
+      cache.store_prefilled(slot, *prompts, 0);
+    else
+      prefill_slot(model_, tokens, options_.block, *prompts, cache, slot);
   }
 }
 
 std::vector<std::vector<ContinuationScore>> ContinuationScorer::run_batch(const std::vector<const Continuation*>& batch,
                                                                           KernelClock* clock) {
   const auto rows = static_cast<std::int64_t>(batch.size());
-  std::int64_t left = inputs_of(*batch.front());  // the longest
-  std::int64_t longest_scored = 0;
-  for (const Continuation* request : batch) longest_scored = std::max(longest_scored, request->scored);
+  std::int64_t left = 0, longest_scored = 0;
+  for (const Continuation* request : batch) {
+    left = std::max(left, inputs_of(*request));
+    longest_scored = std::max(longest_scored, request->scored);
+  }
   // With prompts computed apart, rows begin at their own ends and are padded to the longest continuation.
   const auto cache = model_.make_cache(arms_, rows, left + (options_.prefill ? longest_scored : 0));
   std::vector<std::int64_t> begins(batch.size(), 0);

@@ -173,6 +173,23 @@ TEST_F(ContinuationScorerTest, PromptsMayBeComputedApart) {
   EXPECT_TRUE(rounded_apart);
 }
 
+// The choices of a question come apart and in any order; the score of each is that of the question asked by itself.
+TEST_F(ContinuationScorerTest, ChoicesOfOneContextShareItsPrompt) {
+  std::vector<Continuation> requests;
+  const std::vector<Continuation> contexts = {request(21, 0), request(21, 0), request(9, 0)};
+  for (const std::int64_t scored : {4, 1, 7})
+    for (const Continuation& context : contexts) {
+      requests.push_back(request(static_cast<std::size_t>(scored), scored));
+      requests.back().tokens.insert(requests.back().tokens.begin(), context.tokens.begin(), context.tokens.end());
+    }
+  const auto together = score(requests, {Mode::teacher_forced, true, 16, 64});
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const auto alone = score({requests[i]}, {Mode::teacher_forced, true, 16, 64});
+    for (std::size_t arm = 0; arm < arms_.size(); ++arm)
+      EXPECT_NEAR(together[i][arm].log_likelihood, alone[0][arm].log_likelihood, 1e-5) << i << " " << arms_[arm].name;
+  }
+}
+
 TEST_F(ContinuationScorerTest, CountsWhatWentThroughTheArms) {
   const std::vector<Continuation> requests = {request(10, 3), request(4, 1)};
   std::int64_t told = 0;
