@@ -118,8 +118,8 @@ TEST(TaskFamilyTable, SaysWhenNothingCanBeShown) {
   results.task_families[0].detectable.reset();
   results.task_families[0].documents_to_detect_margin.reset();
   EXPECT_EQ(task_family_power(results),
-            "acc, replay: 1,313 documents are too few to show any difference four times in five; for ±2 points, 1,185 "
-            "would show equivalence\n");
+            "acc, replay: 1,313 documents: too few answers differ for a difference to be shown four times in five, were they "
+            "all on one side; for ±2 points, 1,185 would show equivalence\n");
 }
 
 TEST(TaskFamilyTable, StandsInTableAndReport) {
