@@ -5,7 +5,7 @@
 namespace replayeval::reference {
 
 Eigen::VectorXd delta_step(Eigen::MatrixXd& S, const DeltaToken& token) {
-  S = S * token.log_decay.array().exp().matrix().asDiagonal();
+  S.array().rowwise() *= token.log_decay.array().exp().transpose();  // in place, without a copy of S
   const Eigen::VectorXd d = token.beta * (token.v - S * token.k);
   S += d * token.k.transpose();
   return S * token.q;
