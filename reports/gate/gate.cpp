@@ -68,6 +68,21 @@ std::vector<std::string> warnings_of(const Results& results, const std::vector<J
   return warnings;
 }
 
+// How many tokens or samples clear a bound that is `distance` from the true value, where n gave an interval that
+// reaches `half` towards it. Of a mean, whose interval shrinks with the root of n: distance >= (z_interval + z_power)
+// half / z_interval sqrt(n / n'), as eval/metrics/power.h has it for a difference from zero. Of a difference of two
+// shares by a score interval (eval/metrics/score_interval.h), which without a pair that differs shrinks with n: half
+// solves n half² = z² (d + half) where the share d of the pairs differs, and n' = (z_interval sqrt(d + distance) +
+// z_power sqrt(d))² / distance² (Nam, Biometrics 53, 1997, to first order). Half a pair is added: none seen is not none
+// to come.
+double needed_to_clear(const Measurement& measured, double half, double distance, double z_interval, double z_power) {
+  const auto n = static_cast<double>(*measured.n);
+  if (measured.method.find("score interval") == std::string::npos)
+    return n * std::pow((z_interval + z_power) * half / (z_interval * distance), 2);
+  const double differing = std::max(n * std::pow(half / z_interval, 2) - half, 0.5 / n);
+  return std::pow((z_interval * std::sqrt(differing + distance) + z_power * std::sqrt(differing)) / distance, 2);
+}
+
 }  // namespace
 
 Word word_for(const Interval& interval, const Margin& margin) {
@@ -76,15 +91,12 @@ Word word_for(const Interval& interval, const Margin& margin) {
   return interval.low >= low && interval.high <= high ? Word::pass : Word::inconclusive;
 }
 
-// With the true value `distance` from a bound and standard error s sqrt(n / n'), the interval clears the bound with
-// probability `power` when distance >= (z_interval + z_power) s sqrt(n / n'), as eval/metrics/power.h has it for a
-// difference from zero. Between two bounds both sides must clear, each with half of what may fail.
+// Between two bounds both sides must clear, each with half of what may fail.
 std::optional<std::int64_t> needed_to_decide(const Measurement& measured, const Margin& margin, double power) {
   if (!measured.interval || !measured.confidence || !measured.n || !measured.fault.empty()) return std::nullopt;
-  const double reach = z(0.5 + *measured.confidence / 2.0);
   const bool between =
       margin.at_least && margin.at_most && measured.value > *margin.at_least && measured.value < *margin.at_most;
-  const double stretch = (reach + z(between ? (1.0 + power) / 2.0 : power)) / reach;
+  const double z_interval = z(0.5 + *measured.confidence / 2.0), z_power = z(between ? (1.0 + power) / 2.0 : power);
   double most = 0.0;
   for (const auto& bound : {margin.at_least, margin.at_most}) {
     if (!bound) continue;
@@ -95,7 +107,7 @@ std::optional<std::int64_t> needed_to_decide(const Measurement& measured, const 
     const bool crossed = (margin.at_most && bound == margin.at_most && measured.value > *bound) ||
                          (margin.at_least && bound == margin.at_least && measured.value < *bound);
     if (distance == 0.0) return std::nullopt;
-    const double needed = static_cast<double>(*measured.n) * std::pow(stretch * half / distance, 2);
+    const double needed = needed_to_clear(measured, half, distance, z_interval, z_power);
     if (crossed) {
       most = needed;
       break;

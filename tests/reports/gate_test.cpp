@@ -103,6 +103,26 @@ TEST(GateWords, OfAPerplexityDelta) {
   EXPECT_THAT(need_text(open), HasSubstr("more tokens ("));
 }
 
+// Where no answer changed the interval is z² / (n + z²) wide to each side and shrinks with n, not with its root.
+TEST(GateWords, NeededOfSharesFollowsTheScoreInterval) {
+  constexpr double z2 = 3.8415;
+  Measurement measured;
+  measured.method = "paired score interval (Tango), McNemar exact over 40 items";
+  measured.confidence = 0.95;
+  measured.n = 40;
+  measured.interval = Interval{-z2 / (40 + z2), z2 / (40 + z2)};
+  Margin margin;
+  margin.at_least = -0.01;
+  const std::int64_t needed = *needed_to_decide(measured, margin);
+  EXPECT_NEAR(static_cast<double>(needed), std::pow((1.96 * std::sqrt(0.0225) + 0.8416 * std::sqrt(0.0125)) / 0.01, 2),
+              2.0);
+  EXPECT_LT(z2 / (static_cast<double>(needed) + z2), 0.01) << "so many without a change do decide";
+  // Many pairs differ: the law of a mean again.
+  measured.n = 100000;
+  measured.interval = Interval{-0.002, 0.002};
+  EXPECT_NEAR(static_cast<double>(*needed_to_decide(measured, margin)), 100000 * 7.8489 / z2 * 0.04, 400.0);
+}
+
 // (z(0.975) + z(0.8))² = 7.849: the half width is 1.96 standard errors, and clearing a bound that is four tenths of it
 // away takes (2.8016 / (1.96 · 0.4))² times as many.
 TEST(GateWords, NeededIsWhatPowerAnalysisSays) {
