@@ -90,23 +90,23 @@ std::string bytes_text(double bytes) {
 }
 
 double bytes_of_text(const std::string& text) {
-  constexpr std::array<std::pair<std::string_view, double>, 10> units{{{"", 1.0},
-                                                                       {"B", 1.0},
-                                                                       {"KiB", 0x1p10},
-                                                                       {"MiB", 0x1p20},
-                                                                       {"GiB", 0x1p30},
-                                                                       {"TiB", 0x1p40},
-                                                                       {"kB", 1e3},
-                                                                       {"MB", 1e6},
-                                                                       {"GB", 1e9},
-                                                                       {"TB", 1e12}}};
+  constexpr std::array<std::pair<std::string_view, double>, 9> units{{{"B", 1.0},
+                                                                      {"KiB", 0x1p10},
+                                                                      {"MiB", 0x1p20},
+                                                                      {"GiB", 0x1p30},
+                                                                      {"TiB", 0x1p40},
+                                                                      {"kB", 1e3},
+                                                                      {"MB", 1e6},
+                                                                      {"GB", 1e9},
+                                                                      {"TB", 1e12}}};
   double number = 0.0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   const auto found = std::find_if(units.begin(), units.end(), [&](const auto& known) { return known.first == unit; });
   if (error != std::errc() || found == units.end() || !std::isfinite(number) || number <= 0.0)
-    throw std::invalid_argument(fmt::format("'{}' is no amount of memory; expected one like 80GiB", text));
+    throw std::invalid_argument(
+        fmt::format("'{}' is no amount of memory; expected one with its unit, like 80GiB", text));
   return number * found->second;
 }
 

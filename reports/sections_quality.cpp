@@ -106,9 +106,13 @@ Blocks deltas(const Results& results, const Workload& workload) {
     }
   }
   if (table.empty()) return {};
-  return {Heading{3, "Paired deltas (arm minus baseline)"}, table,
-          Paragraph{prose("`perplexity_relative` is PPL / baseline PPL − 1; `mean_log_likelihood` is in nats a token; "
-                          "`_t` is the second interval of the same quantity.")}};
+  Blocks blocks{Heading{3, "Paired deltas (arm minus baseline)"}, table};
+  if (workload.kind == "perplexity")
+    blocks.push_back(
+        Paragraph{prose("`perplexity_relative` is PPL / baseline PPL − 1; `mean_log_likelihood` is in nats a token; "
+                        "`_t` is the second interval of the same quantity.")});
+  if (workload.kind == "task") blocks.push_back(Paragraph{prose("`_t` is a second interval of the same quantity.")});
+  return blocks;
 }
 
 Blocks divergence(const Results& results, const Workload& workload) {

@@ -52,15 +52,23 @@ svg::RowGroup group_of(const Run& run, std::size_t arm, const TaskMetric& metric
   return group;
 }
 
-std::optional<double> margin_of(const std::vector<Run>& runs) {
+bool has_metric(const Workload& workload, const TaskMetric& metric) {
+  const std::vector<TaskMetric> own = task_metrics(workload);
+  return std::any_of(own.begin(), own.end(),
+                     [&](const TaskMetric& one) { return one.name == metric.name && one.unit == metric.unit; });
+}
+
+// Of the tasks that have the metric; nothing where one of them asked for no margin, or for another.
+std::optional<double> margin_of(const std::vector<Run>& runs, const TaskMetric& metric) {
   std::optional<double> margin;
   for (const Run& run : runs)
-    for (const Workload& workload : run.results.workloads)
-      if (workload.kind == "task" && workload.data.contains("margin")) {
-        const double own = workload.data["margin"].get<double>();
-        if (margin && *margin != own) return std::nullopt;
-        margin = own;
-      }
+    for (const Workload& workload : run.results.workloads) {
+      if (!has_metric(workload, metric)) continue;
+      if (!workload.data.contains("margin")) return std::nullopt;
+      const double own = workload.data["margin"].get<double>();
+      if (margin && *margin != own) return std::nullopt;
+      margin = own;
+    }
   return margin;
 }
 
@@ -80,7 +88,7 @@ std::string forest(const std::vector<Run>& runs, const TaskMetric& metric, std::
       plot.groups.push_back(std::move(group));
     }
   plot.zero_line = true;
-  if (const auto margin = margin_of(runs); margin && metric.unit == "points") plot.margin = 100.0 * *margin;
+  if (const auto margin = margin_of(runs, metric); margin && metric.unit == "points") plot.margin = 100.0 * *margin;
   return figure({svg::row_plot(plot), title,
                  std::string(metric.higher_is_better ? "To the right is better." : "To the left is better.") +
                      (plot.margin ? fmt::format(" Shaded: equivalent within ±{:g} points.", *plot.margin) : ""),

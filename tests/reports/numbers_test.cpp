@@ -63,8 +63,8 @@ TEST(BytesOfText, UnitsOfBothKinds) {
   EXPECT_EQ(bytes_of_text("80GiB"), 80.0 * 0x1p30);
   EXPECT_EQ(bytes_of_text("1.5 TiB"), 1.5 * 0x1p40);
   EXPECT_EQ(bytes_of_text("500 MB"), 5e8);
-  EXPECT_EQ(bytes_of_text("4096"), 4096.0);
-  for (const char* text : {"", "GiB", "80 gib", "80GiBs", "0", "-1", "inf", "1e400", "0x10"})
+  EXPECT_EQ(bytes_of_text("4096 B"), 4096.0);
+  for (const char* text : {"", "GiB", "80", "80 gib", "80GiBs", "0", "-1", "inf", "1e400", "0x10"})
     EXPECT_THROW(bytes_of_text(text), std::invalid_argument) << text;
 }
 

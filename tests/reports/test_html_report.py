@@ -179,7 +179,7 @@ class Pages(Case):
                 self.refused(message, folder, "--html", "--bench", bad)
         self.refused("no such file", folder, "--html", "--bench", self.path / "nowhere")
         for memory in ("0", "80 gigs", "-1GiB", "nan"):
-            self.refused("no amount of memory; expected one like 80GiB", folder, "--html", "--memory=" + memory)
+            self.refused("no amount of memory; expected one with its unit", folder, "--html", "--memory=" + memory)
         self.refused("expected --output DIR", DATA / "nemotron-h.json", DATA / "qwen3-next.json", "--html")
         self.assertEqual(sorted(folder.iterdir()), before, "nothing may be written")
 
