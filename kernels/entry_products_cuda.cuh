@@ -42,6 +42,11 @@ __device__ __forceinline__ uint4 lane_columns(const std::uint32_t (&of)[4]) {
 }
 __device__ __forceinline__ int entry_of(int t, int k) { return 2 * t + k % 2 + k / 2 * 8; }
 
+// What bfloat16 keeps of two values that are cut off there, the first in the low half.
+__device__ __forceinline__ std::uint32_t upper_halves(float low, float high) {
+  return __byte_perm(__float_as_uint(low), __float_as_uint(high), 0x7632);
+}
+
 // Lays a chunk's columns out for the products, in place, by one warp: [kChunkEntries, columns] of bfloat16, of which
 // entries from `count` on become zero.
 __device__ __forceinline__ void lay_out_columns(char* chunk, int count) {
@@ -93,6 +98,35 @@ __device__ __forceinline__ void multiply_add(float (&sum)[4], const uint4& a, st
       : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
 }
 
+// What a lane has of a chunk's factors for eight rows, each cut into three parts.
+struct FactorParts {
+  std::uint32_t part[3][2];
+
+  // factor(j, row): f of the chunk's entry j for the row; zero where there is no entry.
+  template <class Factor>
+  __device__ __forceinline__ void take(const Factor& factor) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int pair = 0; pair < 2; ++pair) {
+      float rest[2] = {factor(entry_of(lane % 4, 2 * pair), lane / 4),
+                       factor(entry_of(lane % 4, 2 * pair + 1), lane / 4)};
+#pragma unroll
+      for (int p = 0; p < 3; ++p) {
+        part[p][pair] = upper_halves(rest[0], rest[1]);  // cut off, not rounded: nothing overflows
+        rest[0] = without(rest[0]);
+        rest[1] = without(rest[1]);
+      }
+    }
+  }
+
+ private:
+  // What bfloat16 leaves of a value when it is cut off there; of infinity and NaN nothing.
+  __device__ static __forceinline__ float without(float value) {
+    const float kept = __uint_as_float(__float_as_uint(value) & 0xFFFF0000U);
+    return fabsf(value) <= max_finite<Dtype::float32>() ? value - kept : 0.0F;
+  }
+};
+
 // Sums over chunks, as the products leave them.
 struct EntrySums {
   float of[kChunkProducts][4];
@@ -102,29 +136,17 @@ struct EntrySums {
     for (int i = 0; i < kChunkProducts; ++i) of[i][0] = of[i][1] = of[i][2] = of[i][3] = 0.0F;
   }
 
-  // factor(j, row): f of the chunk's entry j for this warp's row; zero where there is no entry.
+  // factor(j, row) as in FactorParts::take().
   template <class Factor>
   __device__ __forceinline__ void add_chunk(const char* chunk, const Factor& factor) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    std::uint32_t part[3][2];
-#pragma unroll
-    for (int pair = 0; pair < 2; ++pair) {
-      float rest[2] = {factor(entry_of(lane % 4, 2 * pair), lane / 4),
-                       factor(entry_of(lane % 4, 2 * pair + 1), lane / 4)};
-#pragma unroll
-      for (int p = 0; p < 3; ++p) {
-        const std::uint32_t low = __float_as_uint(rest[0]);
-        const std::uint32_t high = __float_as_uint(rest[1]);
-        part[p][pair] = __byte_perm(low, high, 0x7632);  // cut off, not rounded: nothing overflows
-        rest[0] = without(rest[0]);
-        rest[1] = without(rest[1]);
-      }
-    }
+    FactorParts factors;
+    factors.take(factor);
 #pragma unroll
     for (int i = 0; i < kChunkProducts; ++i) {
       const uint4 columns = *columns_at(const_cast<char*>(chunk), i, lane);
 #pragma unroll
-      for (int p = 2; p >= 0; --p) multiply_add(of[i], columns, part[p][0], part[p][1]);
+      for (int p = 2; p >= 0; --p) multiply_add(of[i], columns, factors.part[p][0], factors.part[p][1]);
     }
   }
 
@@ -162,12 +184,6 @@ struct EntrySums {
       value[i + 1] = near ? value[i + 1] : got;
       value[i] = first;
     }
-  }
-
-  // What bfloat16 leaves of a value when it is cut off there; of infinity and NaN nothing.
-  __device__ static __forceinline__ float without(float value) {
-    const float kept = __uint_as_float(__float_as_uint(value) & 0xFFFF0000U);
-    return fabsf(value) <= max_finite<Dtype::float32>() ? value - kept : 0.0F;
   }
 };
 

@@ -117,6 +117,13 @@ __device__ __forceinline__ void load4(const void* data, std::int64_t index, floa
   packed.unpack(to);
 }
 
+template <Dtype kDtype>
+__device__ __forceinline__ void store4(void* data, std::int64_t index, const float (&from)[4]) {
+  Packed4<kDtype> packed;
+  packed.pack(from);
+  packed.store(data, index);
+}
+
 // One element of a type known at run time, for the small operands.
 __device__ __forceinline__ float load_element(const void* data, std::int64_t index, Dtype dtype) {
   if (dtype == Dtype::float32) return static_cast<const float*>(data)[index];

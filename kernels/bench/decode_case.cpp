@@ -31,7 +31,7 @@ DecodeCase::DecodeCase(BenchDevice& device, const ReplayOptions& options, std::i
                        Dtype state, std::int64_t state_elements)
     : device_(device),
       options_(options),
-      block_{batch, 1, nullptr},
+      block_{batch, options.tokens, nullptr},
       part_(part),
       state_dtype_(state),
       state_elements_(state_elements) {
@@ -39,6 +39,7 @@ DecodeCase::DecodeCase(BenchDevice& device, const ReplayOptions& options, std::i
   const std::size_t copies =
       part.one_copy ? 1 : std::clamp<std::size_t>((kRotatedBytes + bytes - 1) / bytes, 1, kMostCopies);
   for (std::size_t i = 0; i < copies; ++i) states_.push_back(normal(state_elements, state));
+  if (block_.tokens > 1) counts_ = static_cast<StorageCounts*>(device.allocate(sizeof(StorageCounts)));
   const auto cursors = [&](std::int64_t step, std::int64_t lead) {
     std::vector<std::int32_t> values(static_cast<std::size_t>(batch));
     for (std::int64_t b = 0; b < batch; ++b) {
@@ -55,7 +56,7 @@ DecodeCase::DecodeCase(BenchDevice& device, const ReplayOptions& options, std::i
 }
 
 State DecodeCase::state(std::size_t copy) const {
-  return {states_[copy], {state_dtype_, Overflow::infinity}, block_.batch, nullptr};
+  return {states_[copy], {state_dtype_, Overflow::infinity}, block_.batch, counts_};
 }
 
 void DecodeCase::exact_steps() {
@@ -68,6 +69,7 @@ void DecodeCase::replay_steps(std::int64_t step, bool mixed) {
 }
 
 double DecodeCase::replay_bytes() const {
+  if (block_.tokens > 1) return exact_bytes();
   const auto L = static_cast<double>(options_.buffer_len);
   return state_bytes() * (1.0 + 1.0 / L) + entry_bytes() * ((L - 1.0) / 2.0 + (L - 1.0) / L) + token_bytes();
 }
@@ -96,11 +98,11 @@ void* DecodeCase::normal(std::int64_t per_row, Dtype dtype) {
 }
 
 Output DecodeCase::make_output(std::int64_t width, Dtype dtype) {
-  return {device_.allocate(bytes_of(width, dtype)), width, dtype};
+  return {device_.allocate(bytes_of(width * block_.tokens, dtype)), width, dtype};
 }
 
 std::vector<float> DecodeCase::y(std::int64_t sequence) const {
-  const auto width = static_cast<std::size_t>(out_.y_stride);
+  const auto width = static_cast<std::size_t>(out_.y_stride * block_.tokens);
   const std::size_t size = dtype_size(out_.dtype);
   std::vector<std::byte> bytes(width * size);
   device_.download(bytes.data(),

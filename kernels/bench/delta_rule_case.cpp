@@ -20,7 +20,6 @@ class DeltaRuleCase : public DecodeCase {
                         normal(options.buffer_len * k_width_, options.ring), zeros(options.buffer_len * f_width_),
                         zeros(options.buffer_len * shape.num_value_heads), nullptr});
     }
-    const auto input = [&](std::int64_t width) { return normal(width, Dtype::bfloat16); };
     in_ = {input(k_width_),       input(k_width_), input(v_width_), input(shape.num_value_heads),
            input(f_width_),       k_width_,        k_width_,        v_width_,
            shape.num_value_heads, f_width_,        Dtype::bfloat16};

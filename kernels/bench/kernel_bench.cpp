@@ -33,6 +33,7 @@ struct Options {
   mamba2::Shape mamba2{128, 8, 64, 128};
   delta_rule::Shape delta{16, 32, 128, 128};
   std::int64_t buffer_len = 16;
+  std::int64_t block = 1;
   int repeats = 10;
   bool by_position = false;
 };
@@ -40,7 +41,8 @@ struct Options {
 struct Row {
   std::int64_t batch = 0;
   Dtype state = Dtype::float32;
-  Timing exact, replay, mixed;  // microseconds a step; replay with all sequences in step, and at mixed ring positions
+  Timing exact, replay,
+      mixed;  // microseconds a step or block; replay with all sequences in step, and at mixed ring positions
   std::vector<Timing> by_position;  // of replay, in step
   double exact_bytes = 0.0, replay_bytes = 0.0;
   double output_error = 0.0;  // output_check.h
@@ -49,17 +51,21 @@ struct Row {
 std::unique_ptr<DecodeCase> make_case(BenchDevice& device, const Options& o, std::int64_t batch, const Part& part,
                                       Dtype state) {
   const ReplayOptions replay{o.buffer_len, o.route == "output_only" ? Route::output_only : Route::state_and_output,
-                             o.flush == "summed" ? Flush::summed : Flush::sequential, parse_dtype(o.ring).value()};
+                             o.flush == "summed" ? Flush::summed : Flush::sequential, parse_dtype(o.ring).value(),
+                             o.block};
   if (o.family == "mamba2") return make_mamba2_case(device, replay, o.mamba2, batch, part, state);
   const auto family = o.family == "kda" ? delta_rule::Family::kda : delta_rule::Family::gated_delta;
   const auto form = o.ring_form == "inputs" ? delta_rule::RingForm::inputs : delta_rule::RingForm::deltas;
   return make_delta_rule_case(device, replay, family, form, o.delta, batch, part, state);
 }
 
+// Of a ring cycle; a block of tokens goes through several cycles by itself.
+std::int64_t steps_of(const Options& options) { return options.block > 1 ? 1 : options.buffer_len; }
+
 // Throws std::runtime_error where the outputs are wrong.
 double checked_error(DecodeCase& decode, const Options& options, std::int64_t batch, Dtype state) {
   const std::unique_ptr<BenchDevice> cpu = make_cpu_device();
-  const double error = output_error(decode, batch, options.buffer_len,
+  const double error = output_error(decode, batch, steps_of(options),
                                     [&](const Part& part) { return make_case(*cpu, options, 1, part, state); });
   if (error <= kMostOutputError) return error;
   throw std::runtime_error(
@@ -73,7 +79,7 @@ Row time_case(BenchDevice& device, const Options& options, std::int64_t batch, D
   const double error = checked_error(*decode, options, batch, state);
   const auto per_step = [](Timing t, double steps) { return Timing{t.median / steps, t.min / steps, t.max / steps}; };
   const auto copies = static_cast<double>(decode->copies());
-  const auto cycle = static_cast<double>(options.buffer_len);
+  const std::int64_t steps = steps_of(options);
   Row row;
   row.batch = batch;
   row.state = state;
@@ -83,13 +89,14 @@ Row time_case(BenchDevice& device, const Options& options, std::int64_t batch, D
   row.exact = per_step(device.time([&] { decode->exact_steps(); }, options.repeats), copies);
   for (const bool mixed : {false, true}) {
     const auto ring_cycle = [&] {
-      for (std::int64_t step = 0; step < options.buffer_len; ++step) decode->replay_steps(step, mixed);
+      for (std::int64_t step = 0; step < steps; ++step) decode->replay_steps(step, mixed);
     };
-    (mixed ? row.mixed : row.replay) = per_step(device.time(ring_cycle, options.repeats), copies * cycle);
+    (mixed ? row.mixed : row.replay) =
+        per_step(device.time(ring_cycle, options.repeats), copies * static_cast<double>(steps));
   }
   for (std::int64_t position = 0; options.by_position && position < options.buffer_len; ++position) {
-    const auto steps = [&] { decode->replay_steps(position, false); };
-    row.by_position.push_back(per_step(device.time(steps, options.repeats), copies));
+    const auto at_position = [&] { decode->replay_steps(position, false); };
+    row.by_position.push_back(per_step(device.time(at_position, options.repeats), copies));
   }
   return row;
 }
@@ -188,9 +195,10 @@ void run(const Options& options) {
   if (!options.json.empty()) expect_writable(options.json);
   const std::unique_ptr<BenchDevice> device = options.device == "cpu" ? make_cpu_device() : make_cuda_device();
   const double bandwidth = device->read_bandwidth();
-  std::cout << fmt::format("{}, plain reads {:.3f} TB/s; {}: {}, L {}, {}, {}, ring {}\n", device->name(),
+  std::cout << fmt::format("{}, plain reads {:.3f} TB/s; {}: {}, L {}, {}, {}, ring {}{}\n", device->name(),
                            bandwidth / 1e12, options.family, shape_words(options), options.buffer_len, options.route,
-                           options.flush, options.ring);
+                           options.flush, options.ring,
+                           options.block > 1 ? fmt::format(", blocks of {} tokens", options.block) : "");
   std::cout << fmt::format("{:>5} {:9} {:30} {:>11}  {:30} {:>11} {:>7}  {:30}\n", "batch", "state",
                            "exact us [min, max]", "TB/s share", "replay us [min, max]", "TB/s share", "speedup",
                            "at mixed ring positions");
@@ -236,8 +244,14 @@ void add_kernel_bench(CLI::App& command) {
   add_count("--value-dim", options.delta.value_dim, "gated_delta and kda");
   add_count("--buffer-len", options.buffer_len, "Tokens that the ring holds");
   command.add_option("--repeats", options.repeats, "Timed runs; the median is shown")->check(expect_count, "COUNT");
-  command.add_flag("--by-position", options.by_position, "Also the time at each ring position; the last one flushes");
-  command.add_option("--json", options.json, "Also write the figures to this file");
+  auto* by_position = command.add_flag("--by-position", options.by_position,
+                                       "Also the time at each ring position; the last one flushes");
+  auto* json = command.add_option("--json", options.json, "Also write the figures to this file");
+  command
+      .add_option("--block", options.block,
+                  "Time calls of this many tokens a sequence, as scoring makes them, not steps")
+      ->check(expect_count, "COUNT")
+      ->excludes(json, by_position);
   command.callback([shared] {
     set_defaults(*shared);
     run(*shared);

@@ -16,15 +16,8 @@ class Mamba2Case : public DecodeCase {
                         normal(options.buffer_len * B_width_, options.ring),
                         zeros(shape.num_heads * options.buffer_len), nullptr});
     }
-    in_ = {normal(x_width_, Dtype::bfloat16),
-           normal(B_width_, Dtype::bfloat16),
-           normal(B_width_, Dtype::bfloat16),
-           normal(shape.num_heads, Dtype::bfloat16),
-           x_width_,
-           B_width_,
-           B_width_,
-           shape.num_heads,
-           Dtype::bfloat16};
+    in_ = {input(x_width_), input(B_width_), input(B_width_), input(shape.num_heads), x_width_,
+           B_width_,        B_width_,        shape.num_heads, Dtype::bfloat16};
     out_ = make_output(x_width_, Dtype::bfloat16);
     parameters_ = {uniform(shape.num_heads, 2), uniform(shape.num_heads, 3), uniform(shape.num_heads, 4)};
   }

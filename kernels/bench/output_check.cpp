@@ -19,7 +19,7 @@ double relative_error(const std::vector<float>& found, const std::vector<float>&
 
 }  // namespace
 
-double output_error(DecodeCase& decode, std::int64_t batch, std::int64_t buffer_len,
+double output_error(DecodeCase& decode, std::int64_t batch, std::int64_t steps,
                     const std::function<std::unique_ptr<DecodeCase>(const Part&)>& make_on_cpu) {
   std::vector<std::pair<std::int64_t, std::unique_ptr<DecodeCase>>> alone;
   for (const std::int64_t sequence : std::set<std::int64_t>{0, batch / 2, batch - 1}) {
@@ -34,7 +34,7 @@ double output_error(DecodeCase& decode, std::int64_t batch, std::int64_t buffer_
       if (std::isnan(worst)) return;
     }
   };
-  for (std::int64_t step = 0; step < buffer_len; ++step) {
+  for (std::int64_t step = 0; step < steps; ++step) {
     decode.replay_step_of_first_copy(step);
     for (const auto& [sequence, expected] : alone) expected->replay_step_of_first_copy(step);
     compare();

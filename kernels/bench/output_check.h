@@ -15,7 +15,7 @@ inline constexpr double kMostOutputError = 5e-3;
 // Steps the first copy of `decode` through a ring cycle and an exact step, and beside it its first, middle and last
 // sequences on the CPU, whose kernels the tests hold against the float64 reference. Returns the largest relative error
 // (Frobenius norm) of a step's y of a sequence; not a number where y is not.
-double output_error(DecodeCase& decode, std::int64_t batch, std::int64_t buffer_len,
+double output_error(DecodeCase& decode, std::int64_t batch, std::int64_t steps,
                     const std::function<std::unique_ptr<DecodeCase>(const Part&)>& make_on_cpu);
 
 }  // namespace replayeval::bench

@@ -1,6 +1,7 @@
 // The exact executor on the GPU: a block holds some rows of one head's state in registers for the whole block of
 // tokens, rounded after every token.
 #include "kernels/mamba2/backends.h"
+#include "kernels/mamba2/scan_backends_cuda.h"
 #include "kernels/mamba2/stream_backends_cuda.h"
 #include "kernels/mamba2/token_cuda.cuh"
 
@@ -86,11 +87,13 @@ __global__ void __launch_bounds__(32 * kMaxWarps, T::kVectors == 1 ? 3 : 2)
 
 void exact(void* stream, const Shape& shape, const Block& block, const Inputs& in, const Parameters& parameters,
            const State& state, const Output& out) {
-  if (exact_stream(static_cast<cudaStream_t>(stream), shape, block, in, parameters, state, out)) return;
+  const auto on = static_cast<cudaStream_t>(stream);
+  if (exact_stream(on, shape, block, in, parameters, state, out)) return;
+  if (exact_scan(on, shape, block, in, parameters, state, out)) return;
   with_tile(shape, state.storage.dtype, [&]<class T, Dtype kState>() {
     for_batch(head_grid(head_shape(shape), block.batch, T::kWarpRows), block.batch, [&](const HeadGrid& grid) {
       const ExactArguments arguments{shape, block, in, parameters, state, out, grid.cut};
-      launch(exact_kernel<T, kState>, grid.blocks, grid.threads, 0, static_cast<cudaStream_t>(stream), arguments);
+      launch(exact_kernel<T, kState>, grid.blocks, grid.threads, 0, on, arguments);
     });
   });
 }

@@ -4,6 +4,7 @@
 #include "kernels/launch_cuda.cuh"
 #include "kernels/mamba2/mamba2.h"
 #include "kernels/mamba2/scalars_cuda.cuh"
+#include "kernels/raw_operands_cuda.cuh"
 #include "kernels/tile_cuda.cuh"
 
 namespace replayeval::mamba2 {
@@ -18,6 +19,12 @@ __host__ __device__ inline replayeval::cuda::HeadShape head_shape(const Shape& s
 namespace replayeval::mamba2::cuda {
 
 using namespace replayeval::cuda;
+
+// Whether x, B and C can be read four elements at a time.
+inline bool reads_fours(const Inputs& in) {
+  return lies_in_fours(in.x, in.x_stride, in.dtype) && lies_in_fours(in.B, in.B_stride, in.dtype) &&
+         lies_in_fours(in.C, in.C_stride, in.dtype);
+}
 
 // Calls `launch` with the tile type for a state size and the state's dtype, as launch.template operator()<Tile,
 // kState>().

@@ -1,6 +1,7 @@
 // The replay executor's kernels and launches on the GPU.
 #include "kernels/mamba2/backends.h"
 #include "kernels/mamba2/replay_step_cuda.cuh"
+#include "kernels/mamba2/scan_backends_cuda.h"
 #include "kernels/mamba2/stream_backends_cuda.h"
 
 namespace replayeval::mamba2::cuda {
@@ -140,11 +141,14 @@ void replay(void* stream, const Shape& shape, const ReplayForm& form, const Bloc
             const Parameters& parameters, const State& state, const Ring& ring, const Output& out) {
   const auto on = static_cast<cudaStream_t>(stream);
   if (replay_stream(on, shape, form, block, in, parameters, state, ring, out)) return;
+  const bool scanned = replay_scan(on, shape, form, block, in, parameters, state, ring, out);
   with_tile(shape, state.storage.dtype, [&]<class T, Dtype kState>() {
     for_batch(head_grid(head_shape(shape), block.batch, T::kWarpRows), block.batch, [&](const HeadGrid& grid) {
       const ReplayArguments arguments{shape, form, block, in, parameters, state, ring, out, grid.cut};
       const std::size_t shared = block_bytes(arguments, grid.cut.rows_per_block);
-      if (block.tokens == 1 && form.route == Route::output_only) {
+      if (scanned) {
+        // All that is left is to append to the ring.
+      } else if (block.tokens == 1 && form.route == Route::output_only) {
         launch_step<T, kState>(on, grid, arguments);
       } else if (block.tokens == 1 || form.route == Route::output_only) {
         launch_block(replay_kernel<T, kState, Known::in_place>, on, grid, shared, arguments);

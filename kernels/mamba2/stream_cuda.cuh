@@ -6,11 +6,6 @@
 
 namespace replayeval::mamba2::cuda {
 
-inline bool reads_fours(const Inputs& in) {
-  return lies_in_fours(in.x, in.x_stride, in.dtype) && lies_in_fours(in.B, in.B_stride, in.dtype) &&
-         lies_in_fours(in.C, in.C_stride, in.dtype);
-}
-
 // In shared memory, as float32. D: of the unit's heads.
 struct UnitToken {
   float B[kTileColumns], C[kTileColumns], x[kUnitRows], D[kMaxUnitHeads];
