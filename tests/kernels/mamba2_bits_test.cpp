@@ -312,9 +312,10 @@ void expect_blocks_equal_steps(DeviceKind kind, const Mamba2Problem& problem, co
 
 // Rows whose x is zero keep what their state was: in the first sequence every third.
 Mamba2Problem with_idle_rows(Mamba2Problem problem) {
-  const auto of_a_sequence =
-      static_cast<std::size_t>(problem.tokens * problem.shape.num_heads * problem.shape.head_dim);
-  for (std::size_t i = 0; i < of_a_sequence; i += 3) problem.x[i] = 0.0F;
+  const std::int64_t rows = problem.shape.num_heads * problem.shape.head_dim;
+  for (std::int64_t t = 0; t < problem.tokens; ++t) {
+    for (std::int64_t row = 0; row < rows; row += 3) problem.x[static_cast<std::size_t>(t * rows + row)] = 0.0F;
+  }
   return problem;
 }
 
