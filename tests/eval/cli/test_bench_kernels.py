@@ -52,6 +52,15 @@ class BenchKernels(unittest.TestCase):
         self.assertAlmostEqual(row["replay"]["bytes"],
                                state * (1 + 1 / length) + entry * ((length - 1) / 2 + (length - 1) / length) + token)
 
+    def test_blocks_of_tokens(self):
+        for family in ("mamba2", "gated_delta", "kda"):
+            with self.subTest(family=family):
+                done = self.bench(f"--family={family}", "--block=9")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("blocks of 9 tokens", done.stdout)
+                self.assertIn("relative error at most 0\n", done.stdout)  # the timed kernels are the CPU's
+        self.assertIn("--json excludes --block", self.bench("--block=9", "--json=bench.json").stderr)
+
     def test_refusals(self):
         for more, fragment in ((["--batch=0"], "--batch"), (["--family=mamba3"], "--family"),
                                (["--buffer-len=65"], "buffer_len"), (["--head-dim=12"], "head_dim")):
