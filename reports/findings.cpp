@@ -45,19 +45,41 @@ std::vector<Finding> comparisons(const std::vector<Finding>& findings, bool repl
   return kept;
 }
 
+// "replay-bf16 on run: text (perplexity rises slightly: ...)", the run only where there are several
+std::string place_of(const Finding& finding, const std::vector<Finding>& all) {
+  const bool one_run =
+      std::all_of(all.begin(), all.end(), [&](const Finding& other) { return other.run == finding.run; });
+  return fmt::format("{} on {}{} ({})", finding.arm, one_run ? "" : finding.run + ": ", finding.workload,
+                     finding.verdict.text);
+}
+
+// Of what is worse: the first whose size has no scale, else the largest.
+const Finding& worst_of(const std::vector<Finding>& compared) {
+  const auto size = [](const Finding& finding) {
+    return finding.verdict.change == Change::worse ? finding.verdict.size : -1.0;
+  };
+  return *std::max_element(compared.begin(), compared.end(),
+                           [&](const Finding& a, const Finding& b) { return size(a) < size(b); });
+}
+
 std::string quality_text(const std::vector<Finding>& compared, const char* subject) {
   const std::size_t n = compared.size(), worse = count(compared, Change::worse);
+  const auto traces = static_cast<std::size_t>(std::count_if(compared.begin(), compared.end(), [](const Finding& one) {
+    return one.verdict.change == Change::worse && one.verdict.trace();
+  }));
   const std::size_t undecided = count(compared, Change::unknown);
   const std::string of = n == 1 ? "the one comparison made" : fmt::format("{} comparisons", n);
+  const std::string costs = fmt::format("{} {}", subject, *subject == 'R' ? "costs" : "cost");
   if (undecided == n) return fmt::format("Nothing can be said of {}: {}", of, compared.front().verdict.text);
-  if (worse > 0) {
-    const auto first = std::find_if(compared.begin(), compared.end(),
-                                    [](const Finding& finding) { return finding.verdict.change == Change::worse; });
-    return fmt::format("{} {} measurable quality in {} of {}, first {} on {} ({}); {}", subject,
-                       *subject == 'R' ? "costs" : "cost", worse, of, first->arm, first->workload, first->verdict.text,
-                       counts_text(compared));
+  if (worse > traces) {
+    return fmt::format("{} measurable quality in {} of {}, most {}{}; {}", costs, worse - traces, of,
+                       place_of(worst_of(compared), compared),
+                       traces > 0 ? fmt::format(", and a trace in {}", traces) : "", counts_text(compared));
   }
-  return fmt::format("{} {} no measurable quality in {}{}: {}", subject, *subject == 'R' ? "costs" : "cost",
+  if (traces > 0)
+    return fmt::format("{} no more than a trace of quality in any of {}, most {}; {}", costs, of,
+                       place_of(worst_of(compared), compared), counts_text(compared));
+  return fmt::format("{} no measurable quality in {}{}: {}", costs,
                      undecided > 0 ? fmt::format("{} of ", n - undecided)
                      : n == 1      ? ""
                                    : "any of ",

@@ -31,7 +31,7 @@ bool nothing_differs(const Workload& workload, const std::string& arm, const Del
          (spread_of_p == metrics.end() || spread_of_p->second.value == 0.0);
 }
 
-const char* how_much(double fraction) {
+const char* how_much(double fraction) {  // the first as Verdict::trace()
   const double percent = 100.0 * std::abs(fraction);
   if (percent < 0.01) return "by a trace";
   if (percent < 0.1) return "slightly";
@@ -65,7 +65,8 @@ Verdict verdict(const Workload& workload, const std::string& arm) {
   }
   const bool worse = *delta->low > 0.0;
   return {.change = worse ? Change::worse : Change::better,
-          .text = fmt::format("perplexity {} {}: {}", worse ? "rises" : "falls", how_much(delta->value), figures)};
+          .text = fmt::format("perplexity {} {}: {}", worse ? "rises" : "falls", how_much(delta->value), figures),
+          .size = std::abs(delta->value)};
 }
 
 Tint tint_of(Change change) {

@@ -1,6 +1,7 @@
 // What the comparison of an arm with the baseline says, in plain words.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -22,6 +23,9 @@ struct Verdict {
   // e.g. "no measurable change: ΔPPL +0.00001 % [-0.00002, +0.00004] (95 %)". How much is said by size of the delta:
   // below 0.01 % "a trace", below 0.1 % "slightly", below 1 % "noticeably", above "much".
   std::string text;
+  double size = HUGE_VAL;  // of a perplexity's change, relative; of others, which have no common scale, unlimited
+
+  bool trace() const { return size < 1e-4; }
 };
 
 Verdict verdict(const Workload& workload, const std::string& arm);

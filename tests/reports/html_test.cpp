@@ -155,7 +155,11 @@ TEST(PartsOf, CutsAtHeadings) {
 }
 
 Finding finding(const std::string& arm, bool replay, Change change, const std::string& text = "text") {
-  return {"run", "heldout", "perplexity", arm, replay, {change, text}};
+  return {"run", "heldout", "perplexity", arm, replay, {.change = change, .text = text}};
+}
+
+Finding perplexity_finding(const std::string& arm, double size) {
+  return {"run", "heldout", "perplexity", arm, true, {Change::worse, "perplexity rises", size}};
 }
 
 TEST(OverallVerdict, SpeaksOfReplayAndNotOfTheOtherArms) {
@@ -168,13 +172,27 @@ TEST(OverallVerdict, SpeaksOfReplayAndNotOfTheOtherArms) {
             "measurable change.");
 }
 
-TEST(OverallVerdict, NamesTheFirstLoss) {
-  const Verdict said = overall_verdict(
-      {finding("replay", true, Change::none), finding("replay_bf16", true, Change::worse, "perplexity rises")});
+TEST(OverallVerdict, NamesALossOfAScoreBeforeOneOfPerplexity) {
+  const Verdict said = overall_verdict({finding("replay", true, Change::none), perplexity_finding("replay_f16", 0.02),
+                                        finding("replay_bf16", true, Change::worse, "answers are lost")});
   EXPECT_EQ(said.change, Change::worse);
-  EXPECT_THAT(said.text,
-              HasSubstr("Replay costs measurable quality in 1 of 2 comparisons, first replay_bf16 on heldout "
-                        "(perplexity rises); 1 shows no measurable change, 1 is worse."));
+  EXPECT_THAT(said.text, HasSubstr("Replay costs measurable quality in 2 of 3 comparisons, most replay_bf16 on heldout "
+                                   "(answers are lost); 1 shows no measurable change, 2 are worse."));
+}
+
+// Enough tokens resolve a change that nobody would call one.
+TEST(OverallVerdict, ATraceIsNotCalledALoss) {
+  const Verdict traces =
+      overall_verdict({perplexity_finding("replay", 2e-8), perplexity_finding("replay_f16", 0.9e-4)});
+  EXPECT_EQ(traces.change, Change::worse) << "a change all the same";
+  EXPECT_THAT(traces.text, HasSubstr("Replay costs no more than a trace of quality in any of 2 comparisons, most "
+                                     "replay_f16 on heldout (perplexity rises)"));
+  std::vector<Finding> three = {perplexity_finding("replay", 2e-8), perplexity_finding("replay_bf16", 0.001),
+                                perplexity_finding("replay_f16", 0.0002)};
+  three.back().run = "other";
+  EXPECT_THAT(overall_verdict(three).text,
+              HasSubstr("in 2 of 3 comparisons, most replay_bf16 on run: heldout (perplexity rises), and a trace in 1; "
+                        "3 are worse"));
 }
 
 TEST(OverallVerdict, WhatIsUndecidedIsNotCountedAsFine) {
