@@ -42,7 +42,8 @@ std::vector<Joined> joined(const Workload& workload, bool over_events) {
 }
 
 std::string identical_text(const ChurnCheck& check) {
-  return check.differing == 0 ? "yes" : fmt::format("no ({})", count_text(check.differing));
+  if (check.differing == 0) return "yes";
+  return fmt::format("no: {} of {} differ", count_text(check.differing), count_text(check.compared));
 }
 
 std::string bound_text(const ChurnCheck& check) { return check.bound ? significant(*check.bound, 2) : "bits"; }

@@ -3,7 +3,7 @@
 namespace replayeval::reports::sections {
 
 std::vector<Section> of_kind(const std::string& workload_kind) {
-  if (workload_kind == "recall") return {compared, recall, storage, speed};
+  if (workload_kind == "recall") return {verdicts, recall, compared, deltas, storage, speed};
   if (workload_kind == "task") return {verdicts, task, generation, compared, deltas, storage, speed};
   if (workload_kind == "churn") return {compared, churn};
   if (workload_kind == "generation") return {verdicts, generation, compared, deltas, storage, speed};

@@ -27,8 +27,15 @@ Blocks object_table(const std::string& title, const nlohmann::json& object) {
   return table.empty() ? Blocks{} : Blocks{table};
 }
 
+// Of the harness's samples: the results file that states their task's metrics.
+Text judged_by(const nlohmann::json& source) {
+  if (!source.contains("results")) return "–";
+  return source["results"].is_string() ? code(source["results"].get<std::string>())
+                                       : Text("taken from no results file");
+}
+
 Blocks source_table(const Results& results) {
-  Table table({"workload", "source", "path", "documents", "bytes", "sha256 of the text"}, {1, 2, 5});
+  Table table({"workload", "source", "path", "judged by", "documents", "bytes", "sha256 of the text"}, {1, 2, 6});
   for (const Workload& workload : results.workloads) {
     if (!workload.data.contains("sources") || !workload.data["sources"].is_array()) continue;
     for (const nlohmann::json& source : workload.data["sources"]) {
@@ -37,8 +44,8 @@ Blocks source_table(const Results& results) {
         return source[key].is_number_integer() ? Text(count_text(source[key].get<std::int64_t>()))
                                                : code(source.value(key, ""));
       };
-      table.add_row({workload.name, source.value("name", "?"), text_of("path"), text_of("documents"), text_of("bytes"),
-                     text_of("sha256")});
+      table.add_row({workload.name, source.value("name", "?"), text_of("path"), judged_by(source), text_of("documents"),
+                     text_of("bytes"), text_of("sha256")});
     }
   }
   return table.empty() ? Blocks{} : Blocks{table};

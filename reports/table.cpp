@@ -144,9 +144,14 @@ std::string workload_section(const Results& results, const Workload& workload, c
   for (const std::string& line : {data_line(workload), mode_line(workload)}) {
     if (!line.empty()) text += wrapped("  " + line, options.width, 2);
   }
-  if (workload.kind == "recall")
-    return text + "\n" + recall_table(results, workload).render(options.width, options.colour) +
-           recall_without_signal(workload) + warnings_of(workload);
+  if (workload.kind == "recall") {
+    const TextTable pooled = recall_table(results, workload);
+    if (!pooled.empty()) text += "\n" + pooled.render(options.width, options.colour);
+    for (const std::string& more :
+         {recall_without_signal(workload), warnings_of(workload), verdicts(results, workload, arms, options)})
+      if (!more.empty()) text += "\n" + more;
+    return text;
+  }
   if (workload.kind == "churn")
     return text + "\n" + churn_table(workload).render(options.width, options.colour) + churn_verdict(workload) + "\n";
   const bool task = workload.kind == "task", generation = workload.kind == "generation";

@@ -24,7 +24,8 @@ struct Cell {
 class TextTable {
  public:
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  void add_row(std::vector<Cell> cells);  // one cell a column; throws std::invalid_argument otherwise
+  bool empty() const { return rows_.empty(); }  // a head alone
+  void add_row(std::vector<Cell> cells);        // one cell a column; throws std::invalid_argument otherwise
 
   // Lines end with a newline and are at most `width` columns, unless the columns that never go need more after the
   // first column has been shortened (with "…") as far as 12 columns.

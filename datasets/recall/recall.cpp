@@ -162,10 +162,12 @@ void RecallTask::check_lengths() {
     std::int64_t enough = needed;
     for (std::int64_t next = impl_->least_length(enough); next > enough; next = impl_->least_length(enough))
       enough = next;
+    const std::string others =
+        enough == needed ? "" : fmt::format("; every length draws documents of its own, and those of {} fit", enough);
     throw DataError(
         fmt::format("recall '{}': lengths: found {}, expected {} or more: without filler its documents have "
-                    "up to {} tokens",
-                    spec().name, length, enough, needed));
+                    "up to {} tokens{}",
+                    spec().name, length, enough, needed, others));
   }
 }
 

@@ -42,6 +42,41 @@ const OrderedJson& answer_of(const OrderedJson& row, const std::string& place) {
   return answer != nullptr ? *answer : *target;
 }
 
+// Different texts: of one alone, or of equal ones, any answer would be right.
+std::vector<std::string> different_choices(const OrderedJson& list, const std::string& place) {
+  if (!list.is_array() || list.size() < 2) refuse(list, place + ": choices", "a list of two texts or more");
+  std::vector<std::string> choices;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string at = fmt::format("{}: choices[{}]", place, i);
+    const std::string& choice = as_string(list[i], at);
+    if (choice.empty()) refuse(list[i], at, "a text that is not empty");
+    if (const auto equal = std::find(choices.begin(), choices.end(), choice); equal != choices.end())
+      refuse(list[i], at, fmt::format("another text than choices[{}]", equal - choices.begin()));
+    choices.push_back(choice);
+  }
+  return choices;
+}
+
+// Other data sets call it so. What names a choice must name the right one.
+void refuse_another_answer(const OrderedJson& row, const char* key, const TaskDocument& document,
+                           const std::string& place) {
+  const OrderedJson* other = find_member(row, key, place);
+  if (other == nullptr) return;
+  const auto is_other = [&](std::size_t choice) {
+    return *other == OrderedJson(choice) || *other == OrderedJson(document.choices[choice]);
+  };
+  const auto right = [&](std::size_t choice) {
+    return std::find(document.gold.begin(), document.gold.end(), choice) != document.gold.end();
+  };
+  bool named = false;
+  for (std::size_t choice = 0; choice < document.choices.size(); ++choice) {
+    if (is_other(choice) && right(choice)) return;
+    named = named || is_other(choice);
+  }
+  if (named)
+    refuse(*other, fmt::format("{}: {}", place, key), "the choice that 'answer' (or 'target') names, or no such key");
+}
+
 // {"gen_args_0": {"arg_0": ..., "arg_1": ...}, ...}, so that rows written from it read like the harness's.
 OrderedJson arguments_of(const TaskDocument& document, const OrderedJson& generation) {
   OrderedJson arguments = OrderedJson::object();
@@ -112,10 +147,8 @@ TaskDocument PlainTaskReader::read(const OrderedJson& row, std::int64_t number, 
 
 void PlainTaskReader::read_choices(const OrderedJson& row, const std::string& place, TaskDocument& document) const {
   const OrderedJson& choices = member(row, "choices", place);
-  if (!choices.is_array() || choices.empty()) refuse(choices, place + ": choices", "a list of one text or more");
   const std::string& context = string_member(row, "context", place);
-  for (std::size_t i = 0; i < choices.size(); ++i)
-    document.choices.push_back(as_string(choices[i], fmt::format("{}: choices[{}]", place, i)));
+  document.choices = different_choices(choices, place);
   for (const std::string& choice : document.choices)
     document.requests.push_back({context, settings_.target_delimiter + choice});
   const bool mutual = std::any_of(settings_.metrics.begin(), settings_.metrics.end(),
@@ -141,6 +174,7 @@ void PlainTaskReader::read_choices(const OrderedJson& row, const std::string& pl
   else
     add(answer);
   if (document.gold.empty()) refuse(answer, at, "at least one right choice");
+  for (const char* key : {"gold", "label"}) refuse_another_answer(row, key, document, place);
 }
 
 void PlainTaskReader::read_generation(const OrderedJson& row, const std::string& place, TaskDocument& document) const {

@@ -5,7 +5,8 @@
 //   loglikelihood_rolling  {"text": TEXT}
 //   generate_until         {"context": TEXT, "target": TEXT | [TEXT, ...], "until"?: ..., "max_gen_toks"?: ...}
 //
-// "answer" and "target" are two names of one member. A choice is scored behind the target delimiter (a space), a target
+// "answer" and "target" are two names of one member; where "gold" or "label" names a choice, it must be a right one.
+// Choices are two or more different texts. A choice is scored behind the target delimiter (a space), a target
 // as it is. The type is what the settings say, else what the first row's members say: choices, text, until or
 // max_gen_toks, in this order, else loglikelihood.
 #pragma once

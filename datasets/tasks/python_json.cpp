@@ -204,7 +204,8 @@ class Writer {
 
 constexpr int max_depth = 256;  // brackets within one another; json.dumps of Python itself stops at about 1,000
 
-void check_depth(std::string_view text, const std::string& place) {
+// Brackets that are open at the end; fewer than 0 where more are closed.
+int check_depth(std::string_view text, const std::string& place) {
   int depth = 0;
   bool in_string = false;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -221,12 +222,13 @@ void check_depth(std::string_view text, const std::string& place) {
       --depth;
     }
   }
+  return depth;
 }
 
 }  // namespace
 
 OrderedJson read_python_json(std::string_view text, const std::string& place) {
-  check_depth(text, place);
+  (void)check_depth(text, place);
   try {
     const bool bare = text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos;
     return bare ? parse_with_bare_words(text, place) : parse(text, place);
@@ -241,6 +243,8 @@ OrderedJson read_json_row(std::string_view line, const std::string& place) {
   if (const auto fault = datasets::find_utf8_fault(line))
     throw datasets::DataError(
         fmt::format("{}: byte {}: found {}, expected UTF-8", place, fault->offset + 1, fault->found));
+  if (check_depth(line, place) > 0)
+    throw datasets::DataError(place + ": ends inside a value; expected JSON Lines, one document a line");
   OrderedJson row = read_python_json(line, place);
   if (!row.is_object()) refuse(row, place, "an object");
   return row;

@@ -1,6 +1,7 @@
 #include "datasets/tasks/task_source.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <functional>
 #include <map>
@@ -27,9 +28,8 @@ std::string filter_of(const OrderedJson& row, const std::string& place) {
 }
 
 TaskSettings settings_for(const TaskSourceSpec& spec, const std::filesystem::path& file,
-                          const std::filesystem::path& root) {
-  const auto stated = read_harness_settings(file, spec.results.empty() ? std::filesystem::path() : root / spec.results);
-  TaskSettings settings = stated.value_or(TaskSettings{});
+                          const std::optional<HarnessSettings>& stated) {
+  TaskSettings settings = stated ? stated->settings : TaskSettings{};
   if (settings.task.empty()) {
     const auto name = parse_samples_name(file);
     settings.task = name ? name->task : file.stem().string();
@@ -43,6 +43,27 @@ TaskSettings settings_for(const TaskSourceSpec& spec, const std::filesystem::pat
   settings.gold_key = spec.gold_key;
   settings.gold_base = spec.gold_base;
   return settings;
+}
+
+// A file beside the samples, as a config that names them so would name it.
+std::string beside(const std::string& samples, const std::filesystem::path& file) {
+  return (std::filesystem::path(samples).parent_path() / file.filename()).generic_string();
+}
+
+std::vector<std::string> metric_names(const TaskSettings& settings) {
+  std::vector<std::string> names;
+  for (const MetricSpec& metric : settings.metrics) names.push_back(metric.name);
+  return names;
+}
+
+// Why no results file was read.
+std::string why_unstated(const std::filesystem::path& samples) {
+  const auto name = parse_samples_name(samples);
+  if (!name) return "the samples' name is not samples_<task>_<date>.jsonl, so no results file belongs to it";
+  const std::string results = results_beside(samples, *name).filename().string();
+  return std::filesystem::exists(samples.parent_path() / results)
+             ? fmt::format("{} beside the samples has no config of the task '{}'", results, name->task)
+             : fmt::format("no {} stands beside the samples", results);
 }
 
 // The documents of each filter, so that none is missing or there twice.
@@ -125,6 +146,7 @@ struct TaskSource::Contents {
   TaskSettings initial;   // before the first row
   TaskSettings settings;  // after it
   std::string name, sha256;
+  std::string results;  // the results file that states the settings, as `spec` would name it; empty: none
   bool harness = true;
   std::int64_t documents = 0, requests = 0;
 };
@@ -190,7 +212,10 @@ TaskSource TaskSource::open(const TaskSourceSpec& spec, const std::filesystem::p
   contents->sha256 = datasets::sha256_file(contents->file);
   if (!spec.sha256.empty() && spec.sha256 != contents->sha256)
     throw DataError(fmt::format("{}: sha256 is {}, expected {}", file, contents->sha256, spec.sha256));
-  contents->initial = settings_for(spec, contents->file, root);
+  const auto stated =
+      read_harness_settings(contents->file, spec.results.empty() ? std::filesystem::path() : root / spec.results);
+  if (stated) contents->results = spec.results.empty() ? beside(spec.path, stated->file) : spec.results;
+  contents->initial = settings_for(spec, contents->file, stated);
   FilterRows rows;
   const auto on_row = [&](const OrderedJson& row, std::int64_t line, const std::string& place) {
     const auto id = as_integer(member(row, "doc_id", place), place + ": doc_id", 0, std::int64_t{1} << 53);
@@ -221,21 +246,37 @@ std::int64_t TaskSource::document_count() const { return contents_->documents; }
 std::int64_t TaskSource::request_count() const { return contents_->requests; }
 const std::string& TaskSource::sha256() const { return contents_->sha256; }
 
+std::vector<std::string> TaskSource::warnings() const {
+  if (!is_harness() || !contents_->results.empty()) return {};
+  std::vector<std::string> assumed;
+  if (spec().metrics.is_null())
+    assumed.push_back(
+        fmt::format("metrics {} without options (such as ignore_case)", fmt::join(metric_names(settings()), ", ")));
+  if (spec().filters.is_null() && settings().type == RequestType::generate_until) assumed.emplace_back("no filters");
+  if (assumed.empty()) return {};
+  return {
+      fmt::format("{}, so what the harness judges the task by is not known; taken for granted: type {}, {}. Put "
+                  "the results file there, name it (results: FILE), or state type, metrics and filters",
+                  why_unstated(contents_->file), name_of(*settings().type), fmt::join(assumed, ", "))};
+}
+
 nlohmann::json TaskSource::describe() const {
-  nlohmann::json metrics = nlohmann::json::array(), filters = nlohmann::json::array();
-  for (const MetricSpec& metric : settings().metrics) metrics.push_back(metric.name);
+  nlohmann::json filters = nlohmann::json::array();
   for (const FilterSpec& filter : settings().filters) filters.push_back(filter.name);
   if (filters.empty()) filters.push_back(std::string(default_filter));
-  return {{"name", name()},
-          {"path", spec().path},
-          {"form", is_harness() ? "lm_eval samples" : "plain"},
-          {"type", name_of(*settings().type)},
-          {"documents", document_count()},
-          {"requests", request_count()},
-          {"sha256", sha256()},
-          {"settings_sha256", fingerprint(settings())},
-          {"metrics", metrics},
-          {"filters", filters}};
+  nlohmann::json description = {{"name", name()},
+                                {"path", spec().path},
+                                {"form", is_harness() ? "lm_eval samples" : "plain"},
+                                {"type", name_of(*settings().type)},
+                                {"documents", document_count()},
+                                {"requests", request_count()},
+                                {"sha256", sha256()},
+                                {"settings_sha256", fingerprint(settings())},
+                                {"metrics", metric_names(settings())},
+                                {"filters", filters}};
+  if (is_harness())
+    description["results"] = contents_->results.empty() ? nlohmann::json() : nlohmann::json(contents_->results);
+  return description;
 }
 
 std::optional<TaskDocument> TaskSource::next() {

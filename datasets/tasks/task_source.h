@@ -56,8 +56,11 @@ class TaskSource {
   std::int64_t document_count() const;  // after max_documents
   std::int64_t request_count() const;   // in them
   const std::string& sha256() const;    // of the file, as `sha256sum FILE` prints it
-  // {name, path, form, type, documents, requests, sha256, settings_sha256, filters, metrics}
+  // {name, path, form, type, documents, requests, sha256, settings_sha256, filters, metrics}; of the harness's samples
+  // also `results`: the path of the results file that states what the task is judged by, null where there is none.
   nlohmann::json describe() const;
+  // A sentence where nothing states by what metrics and filters the harness judges the task.
+  std::vector<std::string> warnings() const;
 
   // The rows of the file's first filter, in its order: each document once.
   std::optional<TaskDocument> next();

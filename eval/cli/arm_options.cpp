@@ -19,7 +19,7 @@ const std::map<std::string, Dtype>& dtype_words() {
 void add_precision(CLI::App& command, const std::string& name, delta_rule::Precision& target, const std::string& what) {
   add_choice<delta_rule::Precision, delta_rule::Precision>(
       command, name, target, {{"float32", delta_rule::Precision::float32}, {"compute", delta_rule::Precision::compute}},
-      "Delta-rule models: where " + what + " is rounded");
+      "Delta-rule models: what " + what);
 }
 
 void refuse_replay_options_of_exact(const ArmArguments& arguments) {
@@ -61,9 +61,11 @@ void add_model_options(CLI::App& command, ModelArguments& arguments) {
   add_choice<NormSpan, NormSpan>(command, "--norm-span", arguments.norm_span,
                                  {{"published", NormSpan::published}, {"transformers", NormSpan::transformers}},
                                  "Whose span of a gated norm with several groups (default published)");
-  add_precision(command, "--beta", arguments.delta_rule.beta, "beta's sigmoid (default compute)");
-  add_precision(command, "--log-decay", arguments.delta_rule.log_decay, "the log-decay (default float32)");
-  add_precision(command, "--qk-norm", arguments.delta_rule.qk_norm, "normalised q and k (default float32)");
+  add_precision(command, "--beta", arguments.delta_rule.beta, "beta's sigmoid is rounded to (default compute)");
+  add_precision(command, "--log-decay", arguments.delta_rule.log_decay,
+                "the log-decay is rounded to (default float32)");
+  add_precision(command, "--qk-norm", arguments.delta_rule.qk_norm,
+                "normalised q and k are rounded to (default float32)");
 }
 
 ModelOptions options_of(const ModelArguments& arguments, const Checkpoint& checkpoint) {

@@ -100,6 +100,9 @@ Prepared prepare(const Arguments& arguments) {
   const Checkpoint checkpoint = Checkpoint::open(arguments.checkpoint);
   const ModelOptions options = options_of(arguments.model, checkpoint);
   const Architecture architecture = describe_architecture(checkpoint);
+  if (arguments.sampling.top_k > architecture.vocab_size)
+    throw std::invalid_argument(fmt::format("--top-k: found {}, expected at most the vocabulary's {}",
+                                            arguments.sampling.top_k, architecture.vocab_size));
   Prepared prepared;
   prepared.arms = arms_of(arguments, architecture.published_ring_form(), options.compute_dtype);
   prepared.tokenizer = datasets::load_tokenizer(arguments.checkpoint);
@@ -233,7 +236,7 @@ void add_generate_command(CLI::App& app) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
   Sampling& sampling = arguments->sampling;
   command->add_option("--temperature", sampling.temperature, "0: the likeliest token (default); above: drawn");
-  command->add_option("--top-k", sampling.top_k, "Draw from this many of the likeliest tokens (default 0: all)");
+  command->add_option("--top-k", sampling.top_k, "Draw from this many of the likeliest tokens (default 0: of all)");
   command->add_option("--top-p", sampling.top_p, "Draw from the likeliest tokens that make up this share (default 1)");
   command->add_option("--seed", arguments->seed, "Of draws (default 0); they do not depend on the arm")
       ->check([](const std::string& seed) { return seed.starts_with('-') ? "expected a whole number, 0 or more" : ""; },

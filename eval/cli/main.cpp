@@ -7,8 +7,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "build_info.h"
@@ -37,6 +39,17 @@ std::string fault_of(const CLI::App& app, const CLI::Error& error) {
     commands.push_back(command->get_name());
   return fmt::format("found '{}', expected a command: {}", words.front(), fmt::join(commands, ", "));
 }
+
+// Help that ends with its last line.
+class TrimmedHelp : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    if (mode == CLI::AppFormatMode::Sub) return text;
+    text.erase(text.find_last_not_of('\n') + 1);
+    return text + "\n";
+  }
+};
 
 // One line, with the command whose --help says more.
 std::string usage_message(const CLI::App* app, const CLI::Error& error) {
@@ -92,9 +105,12 @@ int run_program(CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Line by line into pipes and files, too: where they are stderr's, its lines come between whole ones, in order.
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   CLI::App app("ReplayEval: paired evaluation of exact and replay decoding of state-space hybrids", "replayeval");
   app.set_version_flag("--version", fmt::format("replayeval {} ({}, {})", replayeval::build_version,
                                                 replayeval::build_git_revision, replayeval::build_kind));
+  app.formatter(std::make_shared<TrimmedHelp>());
   app.require_subcommand(1);
   app.failure_message(usage_message);
   replayeval::add_run_command(app);

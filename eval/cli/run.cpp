@@ -113,7 +113,8 @@ void add_run_command(CLI::App& app) {
   command->add_flag("--json", options->json, "Print results.json on stdout instead of the table");
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->footer(
-      "Interrupted runs go on where they stopped when the same command is given again.\n"
+      "An interrupted run keeps the parts of its work that are finished and says which; the same command, without\n"
+      "--overwrite, goes on from there.\n"
       "On the CPU beside other busy programs, GOMP_SPINCOUNT=1000 in the environment makes runs several times faster.");
   command->callback([options] { run_command(*options); });
 }

@@ -24,7 +24,7 @@ void install_interrupt_handler() {
 bool interrupt_requested() { return requested; }
 
 void stop_if_asked() {
-  if (interrupt_requested()) throw Interrupted("stopped; the same command goes on from here");
+  if (interrupt_requested()) throw Interrupted("stopped");
 }
 
 }  // namespace replayeval

@@ -93,14 +93,16 @@ std::string first_difference(const nlohmann::json& found, const nlohmann::json& 
   return place + " is " + at(found) + " there and " + at(wanted) + " here";
 }
 
-// Whole shards; a shard's .json is written last.
-bool holds_shards(const fs::path& path) {
+// Whole ones below a folder, which need not be there; a shard's .json is written last.
+std::int64_t count_shards(const fs::path& path) {
+  std::int64_t count = 0;
   std::error_code ignored;
-  for (const auto& entry : fs::recursive_directory_iterator(path / "progress", ignored)) {
-    if (entry.path().extension() == ".json") return true;
-  }
-  return false;
+  for (const auto& entry : fs::recursive_directory_iterator(path, ignored))
+    if (entry.path().extension() == ".json") ++count;
+  return count;
 }
+
+bool holds_shards(const fs::path& path) { return count_shards(path / "progress") > 0; }
 
 // A run that failed before its first shard leaves nothing worth protecting.
 bool holds_work(const fs::path& path) { return fs::exists(path / "results.json") || holds_shards(path); }
@@ -191,6 +193,10 @@ void ResultFolder::remove_unless_it_holds_work() noexcept {
     if (created_ && fs::is_empty(path_)) fs::remove(path_);
   } catch (const std::exception&) {
   }
+}
+
+std::int64_t ResultFolder::part_count(const std::string& workload) const {
+  return count_shards(shard_folder(workload));
 }
 
 void ResultFolder::remove_progress() { fs::remove_all(path_ / "progress"); }

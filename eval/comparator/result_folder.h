@@ -14,6 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -49,6 +50,7 @@ class ResultFolder {
   std::filesystem::path shard_folder(const std::string& workload) const { return path_ / "progress" / workload; }
 
   void remove_progress();
+  std::int64_t part_count(const std::string& workload) const;  // shards of its work that are finished
 
  private:
   explicit ResultFolder(std::filesystem::path path);

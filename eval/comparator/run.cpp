@@ -15,6 +15,7 @@
 #include "eval/comparator/churn/churn_workload.h"
 #include "eval/comparator/environment.h"
 #include "eval/comparator/generation/generation_workload.h"
+#include "eval/comparator/interrupt.h"
 #include "eval/comparator/perplexity.h"
 #include "eval/comparator/prepared_run.h"
 #include "eval/comparator/recall/recall_workload.h"
@@ -161,6 +162,26 @@ reports::Workload run_workload(const RunContext& context, const WorkloadConfig& 
   return run_perplexity(context, workload, {folder.shard_folder(workload.name), folder.tokens_folder()});
 }
 
+// What a run that was stopped leaves: finished workloads and, of the one it was in, finished parts.
+std::string what_is_kept(std::size_t finished, const std::string& workload, std::size_t parts) {
+  const auto counted = [](std::size_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  const std::string whole = finished == 0 ? "" : counted(finished, "finished workload") + " and ";
+  if (parts == 0) return fmt::format("{}nothing of '{}', no part of which was finished", whole, workload);
+  return fmt::format("{}{} of '{}'", whole, counted(parts, "finished part"), workload);
+}
+
+// Throws Interrupted that says where the next run begins.
+[[noreturn]] void say_what_is_kept(const ResultFolder& folder, std::size_t finished, const std::string& workload,
+                                   bool overwrite) {
+  const auto parts = static_cast<std::size_t>(folder.part_count(workload));
+  const bool anything = finished > 0 || parts > 0;
+  throw Interrupted(fmt::format("stopped; kept: {}; the same command{} {}", what_is_kept(finished, workload, parts),
+                                overwrite && anything ? " without --overwrite" : "",
+                                anything ? "goes on from there" : "starts anew"));
+}
+
 // Results that are there without the baseline that is asked for: the hidden states are gone.
 void expect_baseline(const ResultFolder& folder, const BaselineKeeper* keeper, const WorkloadConfig& workload) {
   if (keeper == nullptr || workload.kind != "perplexity" || keeper->holds(workload.name)) return;
@@ -223,7 +244,12 @@ RunOutcome run(const RunRequest& request) {
     RunContext context{config, *model, tokenizer, arms, config.baseline_index(), request.quiet};
     if (keeper) context.keeper = &*keeper;
     if (against) context.against = &*against;
-    reports::Workload result = run_workload(context, *workload, folder);
+    reports::Workload result;
+    try {
+      result = run_workload(context, *workload, folder);
+    } catch (const Interrupted&) {
+      say_what_is_kept(folder, outcome.results.workloads.size(), workload->name, request.overwrite);
+    }
     describe_run(context, checkpoint, outcome.results);
     if (keeper && workload->kind == "perplexity") keeper->describe(outcome.results, result, *model);
     insert_in_order(config, outcome.results, std::move(result));

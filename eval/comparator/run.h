@@ -31,8 +31,9 @@ struct RunOutcome {
 // Resumes a folder that the same config left; refuses another's, and unfinished work of another revision
 // (result_folder.h). Complete results are handed over whatever revision they are of: results.tool says which.
 // A baseline is kept of perplexity workloads; results that are complete without the one asked for are refused.
-// results.json, report.md and report.html are written after each workload. Throws what its parts throw, each a one-line
-// message; std::invalid_argument when `only` names no workload, and when CUDA is asked for but not to be had.
+// results.json, report.md and report.html are written after each workload. Interrupted, when asked to stop, says what
+// is kept. Throws what its parts throw, each a one-line message; std::invalid_argument when `only` names no workload,
+// and when CUDA is asked for but not to be had.
 RunOutcome run(const RunRequest& request);
 
 }  // namespace replayeval

@@ -81,7 +81,7 @@ enum class PromptForm : std::uint8_t { jsonl, text, samples, recall };
 
 struct PromptConfig {
   PromptForm form = PromptForm::jsonl;
-  std::optional<std::int64_t> count;  // prompts, at most (of text: as many)
+  std::optional<std::int64_t> count;  // prompts to take; fewer are refused
   std::string path, field, sha256;    // jsonl: member of each row that is a text or a list of token ids
   datasets::TextSourceSpec text;      // text: pieces of its documents ...
   std::int64_t tokens = 0;            // ... of as many tokens, bos apart

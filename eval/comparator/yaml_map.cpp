@@ -206,6 +206,14 @@ double YamlMap::number(const std::string& key, double above, double below) const
   return *number;
 }
 
+double YamlMap::share(const std::string& key) const {
+  const std::string expected = "a number above 0 and at most 1";
+  const YAML::Node value = require(key, expected);
+  const auto number = plain_scalar(value) ? parse_whole<double>(value.Scalar()) : std::nullopt;
+  if (!number || !(*number > 0.0 && *number <= 1.0)) unexpected(key, value, expected);
+  return *number;
+}
+
 double YamlMap::number_from(const std::string& key, double low) const {
   const std::string expected = "a number, " + short_number(low) + " or more";
   const YAML::Node value = require(key, expected);
@@ -230,13 +238,16 @@ std::vector<YAML::Node> YamlMap::list(const std::string& key, const std::string&
 std::vector<std::string> YamlMap::texts(const std::string& key) const {
   const std::string expected = "a string or a list of strings, none empty";
   const YAML::Node value = require(key, expected);
+  const bool list = value.IsSequence();
+  const std::vector<YAML::Node> nodes =
+      list ? std::vector<YAML::Node>(value.begin(), value.end()) : std::vector<YAML::Node>{value};
   std::vector<std::string> result;
-  if (value.IsSequence())
-    for (const YAML::Node& entry : value) result.push_back(entry.IsScalar() ? entry.Scalar() : "");
-  else
-    result.push_back(value.IsScalar() ? value.Scalar() : "");
-  for (const std::string& text : result)
-    if (text.empty()) unexpected(key, value, expected);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes[i].IsScalar() || nodes[i].Scalar().empty())
+      unexpected(key, nodes[i],
+                 list ? "item " + std::to_string(i + 1) + " of the list to be a string that is not empty" : expected);
+    result.push_back(nodes[i].Scalar());
+  }
   return result;
 }
 

@@ -34,6 +34,7 @@ class YamlMap {
   std::int64_t integer(const std::string& key, std::int64_t low,
                        std::int64_t high = std::numeric_limits<std::int64_t>::max()) const;
   double number(const std::string& key, double above, double below) const;  // above < value < below
+  double share(const std::string& key) const;                               // 0 < value <= 1
   double number_from(const std::string& key, double low) const;             // finite, low or more
   bool boolean(const std::string& key) const;
   // Sequences must have at least one element.

@@ -28,7 +28,7 @@ struct Content {
 
 std::vector<Content> contents_of(const Workload& workload) {
   using namespace sections;
-  if (workload.kind == "recall") return {{recall, recall_figures}, {storage}, {speed}};
+  if (workload.kind == "recall") return {{recall, recall_figures}, {deltas}, {storage}, {speed}};
   if (workload.kind == "churn") return {{churn, nullptr, Fold::tables}};
   if (workload.kind == "task") {
     std::vector<Content> contents = {{task, nullptr, Fold::nothing}, {deltas}, {storage}, {speed}};

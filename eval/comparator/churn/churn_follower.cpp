@@ -30,7 +30,7 @@ void ChurnFollower::follow(const ChurnScript& script, ChurnTally& tally) {
   stays_.assign(static_cast<std::size_t>(script.slots), {});
   begin(script.slots);
   for (const ChurnAction& action : script.actions) {
-    if (interrupt_requested()) throw Interrupted("stopped; the same command begins this workload again");
+    stop_if_asked();
     const ChurnRow& row = action.rows.front();
     switch (action.what) {
       case What::prefill:

@@ -1,6 +1,5 @@
 #include "eval/comparator/generation/generation_config.h"
 
-#include <cmath>
 #include <limits>
 
 #include "eval/comparator/yaml_map.h"
@@ -83,8 +82,8 @@ PromptConfig parse_prompts(const YamlMap& workload) {
 
 void parse_sampling(const YamlMap& map, GenerationConfig& config) {
   if (map.has("temperature")) config.temperature = map.number_from("temperature", 0.0);
-  if (map.has("top_k")) config.top_k = map.integer("top_k", 0, largest_block);
-  if (map.has("top_p")) config.top_p = map.number("top_p", 0.0, std::nextafter(1.0, 2.0));
+  if (map.has("top_k")) config.top_k = map.integer("top_k", 1, largest_block);
+  if (map.has("top_p")) config.top_p = map.share("top_p");
   if (map.has("seed")) config.seed = static_cast<std::uint64_t>(map.integer("seed", 0));
   if (map.has("repeats")) config.repeats = map.integer("repeats", 1, most_repeats);
   if (config.temperature > 0.0) return;

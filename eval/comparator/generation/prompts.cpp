@@ -23,6 +23,12 @@ std::int64_t count_of(const PromptConfig& config) {
   return config.count.value_or(std::numeric_limits<std::int64_t>::max());
 }
 
+// As many as the config counts on, or any number without a count.
+void check_count(const PromptConfig& config, std::int64_t found, const std::string& place, const std::string& what) {
+  if (found < config.count.value_or(0))
+    throw DataError(fmt::format("{}: {} {}; expected at least the {} of count", place, found, what, *config.count));
+}
+
 void check_room(const PromptItem& item, std::int64_t max_tokens, std::int64_t positions, const std::string& place) {
   if (item.tokens.empty()) throw DataError(place + ": an empty prompt; expected at least one token");
   const auto tokens = static_cast<std::int64_t>(item.tokens.size());
@@ -67,6 +73,7 @@ Prompts read_jsonl(const GenerationConfig& config, const TokenizerPointer& token
     check_room(prompts.items.back(), config.max_tokens, bounds.max_positions, place + ": " + from.field);
   }
   if (prompts.items.empty()) throw DataError(path.string() + ": holds no prompt; expected one JSON object a line");
+  check_count(from, static_cast<std::int64_t>(prompts.items.size()), path.string(), "prompts");
   prompts.description = {{"name", path.stem().string()}, {"form", "jsonl"}, {"path", from.path}, {"sha256", sha256}};
   return prompts;
 }
@@ -92,9 +99,7 @@ Prompts read_text(const GenerationConfig& config, const TokenizerPointer& tokeni
   datasets::TextSource source = datasets::TextSource::open(from.text, from.root);
   std::vector<PromptItem> pieces = pieces_of(source, from.tokens, *tokenizer);
   const auto found = static_cast<std::int64_t>(pieces.size()), wanted = *from.count;
-  if (found < wanted)
-    throw DataError(fmt::format("{}: {} pieces of {} tokens; expected at least the {} of count", from.text.path, found,
-                                from.tokens, wanted));
+  check_count(from, found, from.text.path, fmt::format("pieces of {} tokens", from.tokens));
   Prompts prompts;
   for (std::int64_t i = 0; i < wanted; ++i) {
     PromptItem& piece = prompts.items.emplace_back(std::move(pieces[static_cast<std::size_t>(i * found / wanted)]));
@@ -128,6 +133,7 @@ Prompts read_samples(const GenerationConfig& config, const TokenizerPointer& tok
     item.text = document->requests.at(0).context;
     item.doc = document->doc;
   }
+  check_count(from, static_cast<std::int64_t>(prompts.items.size()), from.samples.path, "documents");
   prompts.description = source.describe();
   prompts.description["cut_contexts"] = encoder.counts().cut_contexts;
   return prompts;
@@ -171,6 +177,9 @@ Prompts read_prompts(const GenerationConfig& config, const TokenizerPointer& tok
     if (id >= bounds.vocab_size)
       throw DataError(fmt::format("{}: end_tokens: found {}, expected ids from 0 to {}", config.prompts.place, id,
                                   bounds.vocab_size - 1));
+  if (config.top_k > bounds.vocab_size)
+    throw DataError(fmt::format("{}: top_k: found {}, expected at most the vocabulary's {}", config.prompts.place,
+                                config.top_k, bounds.vocab_size));
   return read(config, tokenizer, bounds);
 }
 

@@ -215,6 +215,7 @@ reports::Workload run_task(const RunContext& context, const WorkloadConfig& work
   TaskRequests task =
       encode_task(source, file_of(workload), context.tokenizer,
                   fs::is_directory(checkpoint) ? checkpoint : checkpoint.parent_path(), context.model.max_positions());
+  for (std::string& warning : source.warnings()) task.warnings.push_back(std::move(warning));
   for (std::string& warning : scorer.warnings()) task.warnings.push_back(std::move(warning));
   const Answers answers = ask(context, workload, task, folders.shards);
 

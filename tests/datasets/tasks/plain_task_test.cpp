@@ -58,12 +58,12 @@ TEST(PlainTask, TextsAndTargets) {
 TEST(PlainTask, SaysWhatIsWrong) {
   const std::string at = "f.jsonl: line 6: ";
   EXPECT_EQ(refusal(R"([1])"), "f.jsonl: line 6: found a list of 1 elements, expected an object");
-  EXPECT_EQ(refusal(R"({"context": "Q", "choices": ["a"], "answer": 1})"),
-            at + "answer: found 1, expected a whole number from 0 to 0");
-  EXPECT_EQ(refusal(R"({"context": "Q", "choices": ["a"], "answer": "z"})"),
+  EXPECT_EQ(refusal(R"({"context": "Q", "choices": ["a", "b"], "answer": 2})"),
+            at + "answer: found 2, expected a whole number from 0 to 1");
+  EXPECT_EQ(refusal(R"({"context": "Q", "choices": ["a", "b"], "answer": "z"})"),
             at + "answer: found \"z\", expected one of the choices, or its number from 0");
   EXPECT_EQ(refusal(R"({"context": "Q", "choices": [], "answer": 1})"),
-            at + "choices: found an empty list, expected a list of one text or more");
+            at + "choices: found an empty list, expected a list of two texts or more");
   EXPECT_EQ(refusal(R"({"context": "Q", "choices": ["a", "b"], "answer": 0, "target": 1})"),
             at + "target: found 1, expected 'answer' or 'target': the row has both");
   EXPECT_EQ(refusal(R"({"text": null, "context": "Q", "target": "A"})"),
@@ -76,6 +76,26 @@ TEST(PlainTask, SaysWhatIsWrong) {
             at.substr(0, at.size() - 2) + ".max_gen_toks: found 0, expected a number of tokens, 1 or more");
   EXPECT_EQ(refusal(R"({"context": "Q", "target": "A", "until": "x", "do_sample": true})"),
             "f.jsonl: line 6: samples at temperature 0; expected a temperature above 0");
+}
+
+// Rows to which any answer would be right, and rows that say two things.
+TEST(PlainTask, ChoicesDifferAndTheAnswerIsOne) {
+  const std::string at = "f.jsonl: line 6: ";
+  const auto with = [](const std::string& choices, const std::string& more) {
+    return refusal(R"({"context": "Q", "choices": )" + choices + ", " + more + "}");
+  };
+  EXPECT_EQ(with(R"(["a"])", R"("answer": 0)"),
+            at + "choices: found a list of 1 elements, expected a list of two texts or more");
+  EXPECT_EQ(with(R"(["a", "b", "a"])", R"("answer": 0)"),
+            at + "choices[2]: found \"a\", expected another text than choices[0]");
+  EXPECT_EQ(with(R"(["a", ""])", R"("answer": 0)"), at + "choices[1]: found \"\", expected a text that is not empty");
+  EXPECT_EQ(with(R"(["a", "b"])", R"("answer": 0, "label": 1)"),
+            at + "label: found 1, expected the choice that 'answer' (or 'target') names, or no such key");
+  EXPECT_EQ(with(R"(["a", "b"])", R"("answer": "a", "gold": "b")"),
+            at + "gold: found \"b\", expected the choice that 'answer' (or 'target') names, or no such key");
+  EXPECT_EQ(with(R"(["a", "b"])", R"("answer": 1, "label": "b", "gold": 1)"), "");
+  EXPECT_EQ(with(R"(["a", "b"])", R"("answer": 1, "label": "hard", "gold": 7)"), "") << "names no choice";
+  EXPECT_EQ(with(R"(["a", "b", "c"])", R"("answer": [0, 1], "gold": 1)"), "");
 }
 
 }  // namespace

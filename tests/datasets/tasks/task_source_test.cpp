@@ -79,7 +79,12 @@ TEST_F(TaskFile, NothingOrSomethingElse) {
   EXPECT_EQ(refusal("\n\n"), "holds no document; expected one JSON object a line");
   EXPECT_EQ(refusal("[1]\n"), "line 1: found a list of 1 elements, expected an object");
   EXPECT_EQ(refusal("{\"text\": \"\xff\"}\n"), "line 1: byte 11: found ff 22 7d, expected UTF-8");
-  EXPECT_EQ(refusal("{\"text\": \"a\"}\n{\"text\": \n"), "line 2: byte 10: not JSON; expected one value in UTF-8");
+  EXPECT_EQ(refusal("{\"text\": \"a\"}\n{\"text\": \n"),
+            "line 2: ends inside a value; expected JSON Lines, one document a line");
+  EXPECT_EQ(refusal("{\n  \"text\": \"a\"\n}\n"),
+            "line 1: ends inside a value; expected JSON Lines, one document a line")
+      << "a JSON file of several lines";
+  EXPECT_EQ(refusal("{\"text\": a}\n"), "line 1: byte 10: not JSON; expected one value in UTF-8");
   EXPECT_EQ(refusal("{\"text\": \"a\", \"x\": {\"y\": 1}, \"text\": \"b\"}\n"),
             "line 1: found \"text\", expected each key of an object once: this one stands there twice");
   EXPECT_EQ(refusal("{\"text\": \"a\", \"x\": {\"y\": 1, \"z\": {\"y\": 2}, \"y\": 1}}\n"),
@@ -218,6 +223,62 @@ TEST_F(TaskFile, IsNoPipe) {
   spec.path = "/dev/zero";
   EXPECT_EQ(message_of<datasets::DataError>([&] { TaskSource::open(spec, "/"); }),
             "/dev/zero: is a device; expected a regular file");
+}
+
+// Without the harness's results file metrics are guessed, and that is said.
+TEST_F(TaskFile, SaysThatNothingStatesTheMetrics) {
+  const std::string generation = row("0", R"({"gen_args_0": {"arg_0": "x", "arg_1": {"until": ["."]}}})");
+  const auto open_as = [&](const std::string& samples, TaskSourceSpec spec = {}) {
+    spec.path = samples;
+    folder_.write(samples, generation);
+    return TaskSource::open(spec, folder_.path());
+  };
+  const TaskSource alone = open_as("samples_a_b_2026.jsonl");
+  EXPECT_THAT(
+      alone.warnings(),
+      ElementsAre("no results_2026.json stands beside the samples, so what the harness judges the task by is not "
+                  "known; taken for granted: type generate_until, metrics exact_match without options (such as "
+                  "ignore_case), no filters. Put the results file there, name it (results: FILE), or state type, "
+                  "metrics and filters"));
+  EXPECT_TRUE(alone.describe().at("results").is_null());
+  TaskSourceSpec stated;
+  stated.metrics = OrderedJson::parse(R"([{"metric": "exact_match", "ignore_case": true}])");
+  ASSERT_EQ(open_as("samples_a_b_2026.jsonl", stated).warnings().size(), 1U);
+  EXPECT_THAT(open_as("samples_a_b_2026.jsonl", stated).warnings()[0], HasSubstr("type generate_until, no filters."));
+  stated.filters = OrderedJson::parse(R"([{"name": "none", "filter": [{"function": "take_first"}]}])");
+  EXPECT_THAT(open_as("samples_a_b_2026.jsonl", stated).warnings(), ElementsAre());
+
+  const std::string config = R"({"output_type": "generate_until", "metric_list": [{"metric": "exact_match"}]})";
+  folder_.write("results_2026.json", R"({"configs": {"other": )" + config + "}}");
+  EXPECT_THAT(open_as("samples_a_b_2026.jsonl").warnings()[0],
+              HasSubstr("results_2026.json beside the samples has no config of the task 'a_b', so"));
+  EXPECT_THAT(open_as("mine.jsonl").warnings()[0], HasSubstr("the samples' name is not samples_<task>_<date>.jsonl"));
+  folder_.write("results_2026.json", R"({"configs": {"a_b": )" + config + "}}");
+  const TaskSource beside = open_as("samples_a_b_2026.jsonl");
+  EXPECT_THAT(beside.warnings(), ElementsAre());
+  EXPECT_EQ(beside.describe().at("results"), "results_2026.json");
+  TaskSourceSpec named;
+  named.results = "results_2026.json";
+  EXPECT_THAT(message_of<datasets::DataError>([&] { open_as("mine.jsonl", named); }), "");
+  EXPECT_EQ(open_as("mine.jsonl", named).describe().at("results"), "results_2026.json");
+  const TaskSource plain = open("{\"text\": \"a\"}\n");
+  EXPECT_THAT(plain.warnings(), ElementsAre());
+  EXPECT_FALSE(plain.describe().contains("results"));
+}
+
+TEST_F(TaskFile, AResultsFileIsTheHarnesses) {
+  TaskSourceSpec spec;
+  spec.results = "results.json";
+  const auto refusal_of = [&](const std::string& results) {
+    folder_.write("results.json", results);
+    return message_of<datasets::DataError>([&] { open(row("0", pair), spec); });
+  };
+  EXPECT_THAT(
+      refusal_of(R"({"schema_version": 1, "workloads": []})"),
+      HasSubstr("results.json: is a results file of replayeval; expected the harness's results file, which holds "
+                "'configs'"));
+  EXPECT_THAT(refusal_of("{}"),
+              HasSubstr("results.json: 'configs' is missing or null; expected the harness's results"));
 }
 
 // What a task is judged by comes from the harness's results file: another file is another task.

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -92,7 +93,12 @@ class ChurnRun(unittest.TestCase):
         done = self.run_config(text)
         self.assertEqual(done.returncode, 1)
         self.assertIn("BROKEN", done.stdout)
+        self.assertRegex(done.stdout, r" no: 1 of [\d,]+ differ ")
         self.assertIn("1 of ", done.stderr.splitlines()[-1])
+        # Whole lines in the order that they were printed, where both streams share a pipe.
+        command = [program.program(), "run", self.work / "config.yaml", "--output", self.work / "out", "--quiet"]
+        both = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(both.stdout, done.stdout + done.stderr)
 
     def test_every_chance_may_be_certain(self):
         text = config("tiny-nemotron-h").replace("evict: 0.05", "evict: 1").replace("save: 0.1", "save: 0")

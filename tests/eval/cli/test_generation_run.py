@@ -158,7 +158,7 @@ class GenerationRun(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, said)
-        self.assertIn("goes on from here", said)
+        self.assertRegex(said, r"stopped; kept: \d+ finished parts? of 'drawn'; the same command goes on from there")
         self.assertFalse((self.folder / "out/results.json").exists())
         done = self.run_config(long)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -168,6 +168,31 @@ class GenerationRun(unittest.TestCase):
         self.assertEqual(self.workload()["storage_counts"], self.workload(out="whole")["storage_counts"])
         self.assertEqual(self.tokens("exact").shape, (18, 400))
         self.assertEqual(self.workload()["arms"]["exact"]["metrics"]["truncated"]["value"], 1)
+
+    def interrupted(self, workloads, *more):
+        """What is said of a run that is stopped when it begins to generate."""
+        (self.folder / "config.yaml").write_text(HEAD + workloads)
+        process = subprocess.Popen([program.program(), "run", self.folder / "config.yaml", "--output", self.folder / "out",
+                                    *more], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        self.addCleanup(process.stderr.close)
+        line = process.stderr.readline()
+        while line and not line.startswith("long: "):
+            line = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, said)
+        return said.splitlines()[-1]
+
+    def test_a_stopped_run_says_what_is_kept(self):
+        long = DRAWN.replace("max_tokens: 24", "max_tokens: 400\n    ignore_eos: true").replace("name: drawn", "name: long")
+        self.assertEqual(self.interrupted(long), "replayeval: stopped; kept: nothing of 'long', no part of which was "
+                                                 "finished; the same command starts anew")
+        self.assertFalse((self.folder / "out").exists())
+        both = DRAWN.replace("max_tokens: 24", "max_tokens: 2") + long
+        kept = "replayeval: stopped; kept: 1 finished workload and nothing of 'long', no part of which was finished; the same command"
+        self.assertEqual(self.interrupted(both, "--overwrite"), kept + " without --overwrite goes on from there")
+        self.assertTrue((self.folder / "out/results.json").exists())
+        self.assertEqual(self.interrupted(both), kept + " goes on from there")
 
     def test_greedy_texts_end_where_they_should(self):
         greedy = DRAWN.replace("temperature: 1.5", "temperature: 0").replace("    repeats: 2\n", "")
@@ -253,6 +278,11 @@ class GenerationRun(unittest.TestCase):
         self.refused(prompts("{path: latin.jsonl}"), "latin.jsonl: line 1: byte 13")
         self.refused(prompts("{path: prompts.jsonl, sha256: abc}"), "sha256 is", "expected abc")
         self.refused(prompts("{text: text.txt, tokens: 16, count: 900}"), "pieces of 16 tokens; expected at least the 900")
+        self.refused(prompts("{path: prompts.jsonl, count: 900}"), "prompts.jsonl: ", " prompts; expected at least the 900 of count")
+        self.write("tasks.jsonl", [{"context": "the river", "target": "x", "until": ["."]}])
+        self.refused(prompts("{samples: {path: tasks.jsonl, type: generate_until}, count: 3}"),
+                     "tasks.jsonl: 1 documents; expected at least the 3 of count")
+        self.refused(DRAWN.replace("seed: 5", "top_k: 301"), "top_k: found 301, expected at most the vocabulary's 300")
         self.refused(prompts("{samples: scored.jsonl}"), "loglikelihood; expected generate_until")
         self.refused(DRAWN.replace("max_tokens: 24", "max_tokens: 512"), "max_tokens 512", "512 positions")
         self.refused(DRAWN.replace("max_tokens: 24", "max_tokens: 0"), "config.yaml:12:17: key 'max_tokens'")

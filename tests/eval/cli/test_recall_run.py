@@ -65,9 +65,36 @@ class RecallRun(unittest.TestCase):
                 self.assertEqual(len(layers), 6)
                 self.assertTrue((self.work / "out" / "figures" / "recall-recall-facts.svg").is_file())
                 self.assertEqual(workload["deltas"]["again"]["accuracy/facts"]["value"], 0)
-                self.assertIn("### Recall", (self.work / "out" / "report.md").read_text())
+                self.look_at_the_words(done.stdout, (self.work / "out" / "report.md").read_text())
                 again = self.run_config(CONFIG.replace("PROMPT", prompt))
                 self.assertEqual(again.stdout.splitlines()[-6:], done.stdout.splitlines()[-6:])
+
+    def look_at_the_words(self, table, report):
+        for heading in ("### Verdict", "### Recall", "### Paired deltas"):
+            self.assertIn(heading, report)
+        said = "no change of accuracy in any of 1 task"
+        self.assertRegex(table, r"• again \(exact, float32 state\): " + said)
+        self.assertIn("- **again**: " + said, report)
+        # An interval over 3 documents stands beside their number, not beside that of the answers alone.
+        self.assertRegex(table, r"documents +answers\n")
+        self.assertRegex(table, r"facts +exact \* +\d+\.\d \[\d+\.\d, \d+\.\d\] +3 +24\n")
+        self.assertIn("| documents | answers |", report)
+
+    def test_too_few_answers_to_tell(self):
+        config = CONFIG.replace("PROMPT", "prefill").replace("[480], items: 3", "[480], items: 1, facts: 2, questions: 2")
+        done = self.run_config(config[: config.index("      - {kind: copying")])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        cell = self.workload()["recall"][0]
+        self.assertEqual((cell["signal"], cell["accuracy"]["exact"]["value"]), (False, 1))
+        said = (r"facts: too few answers to tell the baseline from a guess in 1 of 1 cells "
+                r"\(2 of 2 right, chance \d\d %\)")
+        report = (self.work / "out" / "report.md").read_text()
+        for text in (done.stdout, report):
+            self.assertRegex(text, said)
+            self.assertIn("too few answers to tell the baseline from a guess in any task", text)
+        self.assertIn("100.0 (too few answers)", report)
+        self.assertNotIn("no better than a guess in", done.stdout)
+        self.assertNotIn("accuracy %", done.stdout)  # no head without a row
 
     def workload(self):
         workload = json.loads((self.work / "out" / "results.json").read_text())["workloads"][0]
@@ -92,7 +119,9 @@ class RecallRun(unittest.TestCase):
                 running.send_signal(signal.SIGINT)
                 asked = time.monotonic()
                 _, said = running.communicate(timeout=60)
-                self.assertEqual((running.returncode, said), (130, "replayeval: stopped; the same command goes on from here\n"))
+                self.assertEqual(running.returncode, 130, said)
+                self.assertRegex(said, r"^replayeval: stopped; kept: \d+ finished parts of 'recall'; "
+                                       r"the same command goes on from there\n$")
                 self.assertLess(time.monotonic() - asked, 10)  # a block of a batch, not a cell; wide for loaded machines
                 done = sorted(parts.iterdir())
                 self.assertIn(len(done), range(2, 12))

@@ -28,7 +28,7 @@ class TaskRunTest(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="replayeval-task-"))
         tiny_checkpoint.make_checkpoint(self.folder / "checkpoint")
         words = tiny_checkpoint.text(400, 3).split()
-        self.write("choices.jsonl", [{"context": " ".join(words[i : i + 9]), "choices": words[i + 9 : i + 12], "answer": i % 3}
+        self.write("choices.jsonl", [{"context": " ".join(words[i : i + 9]), "choices": list(dict.fromkeys(words[i + 9 : i + 29]))[:3], "answer": i % 3}
                                      for i in range(300)])
         self.write("texts.jsonl", [{"text": " ".join(words[i : i + 40])} for i in range(0, 200, 40)])
         self.write("sums.jsonl", [{"context": f"{word} river", "target": [word, "the"], "until": ["."], "max_gen_toks": 9}
@@ -122,6 +122,38 @@ class TaskRunTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0 if member == "gold" else 3, done.stderr)
         self.assertIn("holds another run (/data/s/settings_sha256", done.stderr)
 
+    def test_samples_without_their_results_file(self):
+        """Targets in capitals are right with the task's ignore_case alone; without its results file that is said."""
+        self.assertEqual(self.run_config(GENERATED).returncode, 0)
+        texts = [json.loads(line)["resps"][0][0] for line in (self.folder / "out/samples/sums.exact.jsonl").read_text().splitlines()]
+        contexts = [json.loads(line)["context"] for line in (self.folder / "sums.jsonl").read_text().splitlines()]
+        rows = [{"doc_id": i, "doc": {}, "target": text.upper(),
+                 "arguments": {"gen_args_0": {"arg_0": context, "arg_1": {"until": ["."], "max_gen_toks": 9}}}}
+                for i, (context, text) in enumerate(zip(contexts, texts)) if text.upper() != text]
+        self.assertGreater(len(rows), 2)
+        self.write("samples_sums_2026.jsonl", rows)
+        workload = "  - {name: s, kind: task, source: samples_sums_2026.jsonl}\n"
+        said = ("no results_2026.json stands beside the samples, so what the harness judges the task by is not known; taken "
+                "for granted: type generate_until, metrics exact_match without options (such as ignore_case), no filters.")
+        done = self.run_config(workload, "--overwrite")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        data = self.results()["s"]["data"]
+        self.assertEqual((data["sources"][0]["results"], len(data["warnings"])), (None, 1))
+        report = (self.folder / "out/report.md").read_text()
+        for text in (done.stderr, done.stdout, data["warnings"][0], report):
+            self.assertIn(said, text)
+        self.assertEqual(self.results()["s"]["arms"]["exact"]["metrics"]["exact_match"]["value"], 0)
+        self.assertIn("taken from no results file", report)
+
+        settings = {"output_type": "generate_until", "metric_list": [{"metric": "exact_match", "ignore_case": True}]}
+        (self.folder / "results_2026.json").write_text(json.dumps({"configs": {"sums": settings}}))
+        done = self.run_config(workload, "--overwrite")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        data = self.results()["s"]["data"]
+        self.assertEqual((data["sources"][0]["results"], data["warnings"]), ("results_2026.json", []))
+        self.assertEqual(self.results()["s"]["arms"]["exact"]["metrics"]["exact_match"]["value"], 1)
+        self.assertIn("results_2026.json", (self.folder / "out/report.md").read_text())
+
     def test_what_is_not_there_is_said(self):
         both = CHOICES + TEXTS
         self.assertEqual(self.run_config(both, "--only", "texts").returncode, 0)
@@ -213,7 +245,9 @@ class TaskRunTest(unittest.TestCase):
         self.refused(choices.replace("bleu", "acc, acc"), "config.yaml:7:", "a second metric 'acc'")
         self.refused(choices.replace("bleu", ""), "config.yaml:7:", "at least one metric")
         self.refused(CHOICES.replace("choices.jsonl", "/dev/zero"), "/dev/zero: is a device; expected a regular file")
-        self.write("choices.jsonl", [{"context": "a", "choices": ["b"], "answer": 3}])
+        self.write("choices.jsonl", [{"context": "a", "choices": ["b"], "answer": 0}])
+        self.refused(CHOICES, "choices.jsonl: line 1: choices", "two texts or more")
+        self.write("choices.jsonl", [{"context": "a", "choices": ["b", "c"], "answer": 3}])
         self.refused(CHOICES, "choices.jsonl: line 1", "answer")
 
 

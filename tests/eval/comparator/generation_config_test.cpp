@@ -88,12 +88,18 @@ TEST(GenerationConfig, NamesLineKeyAndExpectation) {
   refused("    repeats: 3\n", {"key 'repeats'", "temperature above 0"});
   for (const char* p : {"0", "1.5", "-1", "nan"})
     refused(std::string("    temperature: 1\n    top_p: ") + p + "\n", {"g.yaml:10:12: key 'top_p'", p});
-  refused("    temperature: 1\n    top_k: -1\n", {"key 'top_k'", "from 0"});
+  for (const char* k : {"0", "-1"})
+    refused(std::string("    temperature: 1\n    top_k: ") + k + "\n", {"g.yaml:10:12: key 'top_k'", "from 1", k});
+  refused("    temperature: 1\n    top_p: 0\n", {"key 'top_p': expected a number above 0 and at most 1, found '0'"});
   refused("    top_p: 0.5\n", {"key 'top_p'", "a temperature above 0"});
   refused("    top_k: 5\n", {"key 'top_k'", "a temperature above 0"});
   refused("    repeats: 0\n    temperature: 1\n", {"key 'repeats'"});
   refused("    stop: \"\"\n", {"key 'stop'", "none empty"});
-  refused("    stop: [a, \"\"]\n", {"key 'stop'", "none empty"});
+  refused(
+      "    stop: [\"\", a]\n",
+      {"g.yaml:9:12: key 'stop': expected item 1 of the list to be a string that is not empty, found the string ''"});
+  refused("    stop: [a, ~]\n", {"key 'stop'", "item 2 of the list"});
+  refused("    stop: [a, [b]]\n", {"g.yaml:9:15: key 'stop'", "item 2 of the list"});
   refused("    ignore_eos: true\n    end_tokens: [2]\n", {"g.yaml:10:17: key 'end_tokens'", "ignore_eos"});
   refused("    end_tokens: [-1]\n", {"key 'end_tokens'"});
   refused("    batch: 0\n", {"key 'batch'"});
