@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <sstream>
 
 #include "reports/churn_table.h"
 #include "reports/generation_table.h"
@@ -138,6 +139,13 @@ std::string verdicts(const Results& results, const Workload& workload, const std
   return text;
 }
 
+std::string warnings(const Workload& workload, const TableOptions& options) {
+  std::string text;
+  std::istringstream lines(warnings_of(workload));
+  for (std::string line; std::getline(lines, line);) text += wrapped("Warning: " + line, options.width, 2);
+  return text;
+}
+
 std::string workload_section(const Results& results, const Workload& workload, const TableOptions& options) {
   const std::vector<ArmSummary> arms = summarise(results, workload);
   std::string text = tinted(fmt::format("{} ({})", workload.name, workload.kind), Tint::bold, options.colour) + "\n";
@@ -148,7 +156,7 @@ std::string workload_section(const Results& results, const Workload& workload, c
     const TextTable pooled = recall_table(results, workload);
     if (!pooled.empty()) text += "\n" + pooled.render(options.width, options.colour);
     for (const std::string& more :
-         {recall_without_signal(workload), warnings_of(workload), verdicts(results, workload, arms, options)})
+         {recall_without_signal(workload), warnings(workload, options), verdicts(results, workload, arms, options)})
       if (!more.empty()) text += "\n" + more;
     return text;
   }
@@ -159,7 +167,7 @@ std::string workload_section(const Results& results, const Workload& workload, c
                             : generation ? generation_table(results, workload)
                                          : quality_table(workload, arms);
   text += "\n" + quality.render(options.width, options.colour);
-  text += warnings_of(workload);
+  if (const std::string warned = warnings(workload, options); !warned.empty()) text += "\n" + warned;
   text += "\n" + wrapped(has_generated(workload) ? generation_cost_heading : cost_heading(arms), options.width, 0);
   text += cost_table(arms).render(options.width, options.colour);
   const std::string said = verdicts(results, workload, arms, options);

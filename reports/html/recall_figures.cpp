@@ -56,7 +56,7 @@ std::string panel(const Shown& shown, const RecallGrid& grid, std::size_t arm, c
   map.low_label = is_baseline ? "0 %" : fmt::format("{:+.1f}", -reach);
   map.high_label = is_baseline ? "100 %" : fmt::format("{:+.1f}", reach);
   add_cells(map, grid, name, is_baseline);
-  return figure({svg::heat_map(map), title, "Grey: no signal.", ""});
+  return figure({svg::heat_map(map), title, "Grey: no signal, or too few answers to tell.", ""});
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ std::int64_t count_of(const PromptConfig& config) {
 // As many as the config counts on, or any number without a count.
 void check_count(const PromptConfig& config, std::int64_t found, const std::string& place, const std::string& what) {
   if (found < config.count.value_or(0))
-    throw DataError(fmt::format("{}: {} {}; expected at least the {} of count", place, found, what, *config.count));
+    throw DataError(
+        fmt::format("{}: found {}, expected at least the {} {} of count", place, found, *config.count, what));
 }
 
 void check_room(const PromptItem& item, std::int64_t max_tokens, std::int64_t positions, const std::string& place) {
