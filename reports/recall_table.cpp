@@ -54,7 +54,7 @@ class Percent {
   std::string share(double value) const { return fmt::format("{:.{}f}", 100.0 * value, decimals_); }
   std::string share(const Metric& value) const { return share(value.value) + interval(value.low, value.high, false); }
   std::string points(double value) const {
-    const std::string digits = share(std::abs(value));
+    std::string digits = share(std::abs(value));
     if (digits.find_first_not_of("0.") == std::string::npos) return digits;  // what rounds to zero has no sign
     return (value > 0.0 ? "+" : "-") + digits;
   }
@@ -89,7 +89,7 @@ std::string cell_text(const RecallCell& cell, const std::string& arm, const std:
                       const Percent& percent) {
   const auto found = cell.accuracy.find(arm);
   if (found == cell.accuracy.end()) return absent;
-  const std::string accuracy = percent.share(found->second.value);
+  std::string accuracy = percent.share(found->second.value);
   if (!cell.signal) return accuracy + (has_too_few_answers(cell) ? " (too few answers)" : " (no signal)");
   const auto delta = cell.delta.find(arm);
   if (arm == baseline || delta == cell.delta.end()) return accuracy;
@@ -199,7 +199,8 @@ TextTable recall_table(const Results& results, const Workload& workload) {
                    {"documents", Align::right, 7},
                    {"answers", Align::right, 6}});
   for (const std::vector<std::string>& row : pooled_rows(results, workload)) {
-    std::vector<Cell> cells(row.begin(), row.end());
+    std::vector<Cell> cells;
+    for (const std::string& text : row) cells.push_back({text});
     if (row[1] == results.baseline) cells[1] = {row[1] + " *", Tint::bold};
     table.add_row(std::move(cells));
   }
