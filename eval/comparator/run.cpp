@@ -219,7 +219,7 @@ RunOutcome run(const RunRequest& request) {
   std::optional<StoredBaseline> against;
   if (request.against) against = StoredBaseline::open(*request.against);
   std::unique_ptr<Model> model;  // loaded only if there is work left, and before anything is overwritten
-  const auto load = [&] {
+  const auto load = [&, &checkpoint = checkpoint, &options = options] {  // clang 14 captures no bindings by themselves
     model = load_model(checkpoint, options);
     if (against) against->check(*model);
   };
