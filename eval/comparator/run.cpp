@@ -172,14 +172,18 @@ std::string what_is_kept(std::size_t finished, const std::string& workload, std:
   return fmt::format("{}{} of '{}'", whole, counted(parts, "finished part"), workload);
 }
 
-// Throws Interrupted that says where the next run begins.
-[[noreturn]] void say_what_is_kept(const ResultFolder& folder, std::size_t finished, const std::string& workload,
-                                   bool overwrite) {
-  const auto parts = static_cast<std::size_t>(folder.part_count(workload));
-  const bool anything = finished > 0 || parts > 0;
-  throw Interrupted(fmt::format("stopped; kept: {}; the same command{} {}", what_is_kept(finished, workload, parts),
-                                overwrite && anything ? " without --overwrite" : "",
-                                anything ? "goes on from there" : "starts anew"));
+// What run_workload() gives; an Interrupted says where the next run begins. `finished`: workloads that are.
+reports::Workload run_or_say_what_is_kept(const RunContext& context, const WorkloadConfig& workload,
+                                          const ResultFolder& folder, std::size_t finished, bool overwrite) {
+  try {
+    return run_workload(context, workload, folder);
+  } catch (const Interrupted&) {
+    const auto parts = static_cast<std::size_t>(folder.part_count(workload.name));
+    const bool anything = finished > 0 || parts > 0;
+    throw Interrupted(fmt::format(
+        "stopped; kept: {}; the same command{} {}", what_is_kept(finished, workload.name, parts),
+        overwrite && anything ? " without --overwrite" : "", anything ? "goes on from there" : "starts anew"));
+  }
 }
 
 // Results that are there without the baseline that is asked for: the hidden states are gone.
@@ -244,12 +248,8 @@ RunOutcome run(const RunRequest& request) {
     RunContext context{config, *model, tokenizer, arms, config.baseline_index(), request.quiet};
     if (keeper) context.keeper = &*keeper;
     if (against) context.against = &*against;
-    reports::Workload result;
-    try {
-      result = run_workload(context, *workload, folder);
-    } catch (const Interrupted&) {
-      say_what_is_kept(folder, outcome.results.workloads.size(), workload->name, request.overwrite);
-    }
+    reports::Workload result =
+        run_or_say_what_is_kept(context, *workload, folder, outcome.results.workloads.size(), request.overwrite);
     describe_run(context, checkpoint, outcome.results);
     if (keeper && workload->kind == "perplexity") keeper->describe(outcome.results, result, *model);
     insert_in_order(config, outcome.results, std::move(result));
