@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "reports/metric_names.h"
@@ -50,9 +52,12 @@ const Metric* value_of(const Workload& workload, const std::string& arm, const s
   return found == result->second.metrics.end() ? nullptr : &found->second;
 }
 
-// Without the sign that spread_text() gives differences.
+// Without the sign that spread_text() gives differences; rounded with its interval, where it has one.
 std::string value_text(const Metric* metric, double scale, int digits) {
-  return metric == nullptr ? absent : significant(scale * metric->value, digits);
+  if (metric == nullptr) return absent;
+  std::optional<double> error = half_width(metric->low, metric->high);
+  if (error) *error *= scale;
+  return rounded(scale * metric->value, error, digits);
 }
 
 // Of whole numbers.
@@ -151,12 +156,11 @@ Table steps_table(const Results& results, const Workload& workload) {
   std::set<std::int64_t> steps;
   for (const AgreementStep& row : workload.agreement) steps.insert(row.step);
   std::vector<Text> titles = {"tokens"};
-  const std::vector<std::string> arms = compared_arms(results);
-  for (const std::string& arm : arms) titles.push_back(code(arm));
+  for (const std::int64_t step : steps) titles.emplace_back(count_text(step));
   Table table(titles);
-  for (const std::int64_t step : steps) {
-    std::vector<Text> cells = {count_text(step)};
-    for (const std::string& arm : arms) {
+  for (const std::string& arm : steps.empty() ? std::vector<std::string>() : compared_arms(results)) {
+    std::vector<Text> cells = {code(arm)};
+    for (const std::int64_t step : steps) {
       cells.emplace_back(absent);
       for (const AgreementStep& row : workload.agreement)
         if (row.step == step && row.arm == arm) cells.back() = fmt::format("{:.1f}", 100.0 * row.same);
@@ -173,6 +177,33 @@ std::vector<std::pair<std::string, std::string>> share_signs() {
   for (const Sign& sign : signs)
     if (sign.bad_if_larger && *sign.unit != '\0') shares.emplace_back(sign.metric, sign.title);
   return shares;
+}
+
+Table degeneration_by_arm(const Results& results, const Workload& workload) {
+  constexpr std::array shown = {names::length, names::truncated, names::looped, names::repeated_3grams,
+                                names::compression_ratio};
+  std::vector<Text> titles = {"arm"};
+  std::vector<const Sign*> columns;
+  for (const Sign& sign : signs)
+    if (std::find(shown.begin(), shown.end(), std::string_view(sign.metric)) != shown.end()) {
+      columns.push_back(&sign);
+      titles.emplace_back(
+          std::string(sign.metric == std::string_view(names::compression_ratio) ? "compression" : sign.title) +
+          (*sign.unit == '\0' ? "" : " %"));
+      titles.emplace_back("Δ");
+    }
+  Table table(titles);
+  for (const ArmSummary& arm : summarise(results, workload)) {
+    std::vector<Text> row = {code(arm.name)};
+    for (const Sign* sign : columns) {
+      const Delta* delta = arm.is_baseline ? nullptr : find_in(workload.deltas, arm.name, sign->metric);
+      row.emplace_back(value_text(value_of(workload, arm.name, sign->metric), sign->scale(), 4));
+      row.emplace_back(delta == nullptr ? ""
+                                        : spread_text(spread(delta->value, delta->low, delta->high, sign->scale())));
+    }
+    table.add_row(std::move(row));
+  }
+  return table;
 }
 
 TextTable generation_table(const Results& results, const Workload& workload) {

@@ -5,11 +5,15 @@
 #include <utility>
 #include <vector>
 
+#include "reports/document.h"
 #include "reports/results.h"
 #include "reports/text_table.h"
 #include "reports/verdict.h"
 
 namespace replayeval::reports {
+
+// For a page's width: an arm a row; length, truncated, looped, repeated 3-grams and compression, each with its delta.
+Table degeneration_by_arm(const Results& results, const Workload& workload);
 
 // A row an arm: its signs of degeneration, and how far its sequences are the baseline's.
 TextTable generation_table(const Results& results, const Workload& workload);

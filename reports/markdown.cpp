@@ -41,6 +41,12 @@ Blocks closing_blocks(const Results& results) {
   return blocks;
 }
 
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure) throw ResultsError(fmt::format("{}: cannot be made: {}", folder.string(), failure.message()));
+}
+
 }  // namespace
 
 std::string markdown_report(const Results& results, const Figures& drawn) {
@@ -55,10 +61,12 @@ std::string markdown_report(const Results& results, const Figures& drawn) {
 }
 
 void write_markdown_report(const Results& results, const std::filesystem::path& folder) {
-  std::error_code failure;
-  std::filesystem::create_directories(folder, failure);
-  if (failure) throw ResultsError(fmt::format("{}: cannot be made: {}", folder.string(), failure.message()));
-  const Figures drawn = draw_figures(results, folder);
+  make_folder(folder);
+  write_markdown_report(results, draw_figures(results, folder), folder);
+}
+
+void write_markdown_report(const Results& results, const Figures& drawn, const std::filesystem::path& folder) {
+  make_folder(folder);
   write_file_atomically(folder / "report.md", markdown_report(results, drawn));
 }
 

@@ -60,6 +60,20 @@ std::string spread_text(const Spread& spread) {
   return spread.low.empty() ? spread.value : fmt::format("{} [{}, {}]", spread.value, spread.low, spread.high);
 }
 
+std::string rounded(double value, const std::optional<double>& uncertainty, int digits) {
+  if (!uncertainty || !(*uncertainty > 0.0)) return significant(value, digits);
+  const int last = exponent_of(*uncertainty, 2) - 1;  // the last digit that means something
+  if (value == 0.0) return "0";
+  const int exponent = std::max(last, exponent_of(value, 2));
+  if (exponent < smallest_fixed || exponent > largest_fixed)
+    return fmt::format("{:.{}e}", value, std::clamp(exponent - last, 0, 6));
+  return fmt::format("{:.{}f}", value, std::max(0, -last));
+}
+
+std::optional<double> half_width(const std::optional<double>& low, const std::optional<double>& high) {
+  return low && high ? std::optional<double>(std::abs(*high - *low) / 2.0) : std::nullopt;
+}
+
 std::string count_text(std::int64_t count) {
   std::string text = std::to_string(count);
   const std::size_t first_digit = count < 0 ? 1 : 0;
@@ -107,6 +121,9 @@ double bytes_of_text(const std::string& text) {
   if (error != std::errc() || found == units.end() || !std::isfinite(number) || number <= 0.0)
     throw std::invalid_argument(
         fmt::format("'{}' is no amount of memory; expected one with its unit, like 80GiB", text));
+  constexpr double most = 0x1p60;  // far beyond any machine, and its count of sequences still fits an int64
+  if (number * found->second > most)
+    throw std::invalid_argument(fmt::format("'{}' is no amount of memory; expected at most 1048576TiB", text));
   return number * found->second;
 }
 

@@ -33,8 +33,6 @@ std::vector<std::string> compared_arms(const Results& results) {
   return names;
 }
 
-std::string share_percent(double share) { return share == 1.0 ? "100" : fmt::format("{:.4f}", 100.0 * share); }
-
 }  // namespace
 
 Table arms(const Results& results) {
@@ -79,11 +77,11 @@ Blocks summary(const Results& results, const Workload& workload) {
   for (const ArmSummary& arm : summarise(results, workload)) {
     const auto unless_baseline = [&](const std::string& cell) { return arm.is_baseline ? std::string() : cell; };
     const auto& delta = arm.perplexity_ratio;
-    table.add_row({code(arm.name), number(arm.perplexity, 6),
+    table.add_row({code(arm.name), perplexity_text(arm),
                    unless_baseline(delta ? spread(delta->value, delta->low, delta->high, 100.0).value : absent),
                    unless_baseline(delta ? interval_text(*delta, 100.0) : absent), unless_baseline(number(arm.kl_mean)),
                    unless_baseline(number(arm.kl_p999)), unless_baseline(number(arm.kl_max)),
-                   unless_baseline(arm.same_top1 ? share_percent(*arm.same_top1) : absent), number(arm.gold_error),
+                   unless_baseline(same_top1_percent(arm)), number(arm.gold_error),
                    unless_baseline(number(arm.propagated_error)), number(arm.tokens_per_second, 4),
                    arm.speed_ratio ? fmt::format("{:.3f}×", *arm.speed_ratio) : absent});
   }
@@ -135,12 +133,10 @@ Blocks divergence(const Results& results, const Workload& workload) {
         continue;
       }
       const Metric& value = values->second.at(metric);
-      std::string cell = significant(value.value, metric == names::same_top1 ? 7 : 3);
-      if (value.low && value.high) {
-        const int digits = metric == names::same_top1 ? 7 : 3;
-        cell += fmt::format(" [{}, {}]", significant(*value.low, digits), significant(*value.high, digits));
-      }
-      row.emplace_back(cell);
+      const std::optional<double> error = half_width(value.low, value.high);
+      const auto text = [&](double of) { return rounded(of, error, 3); };
+      row.emplace_back(text(value.value) +
+                       (error ? fmt::format(" [{}, {}]", text(*value.low), text(*value.high)) : ""));
     }
     table.add_row(row);
   }
@@ -158,7 +154,9 @@ Blocks positions(const Results& results, const Workload& workload) {
   for (const PositionBucket& bucket : workload.positions) {
     std::vector<Text> row = {fmt::format("{} – {}", bucket.begin, bucket.end - 1), count_text(bucket.n)};
     const auto base = bucket.perplexity.find(results.baseline);
-    row.push_back(base == bucket.perplexity.end() ? absent : significant(base->second.value, 5));
+    row.push_back(base == bucket.perplexity.end()
+                      ? absent
+                      : rounded(base->second.value, half_width(base->second.low, base->second.high), 5));
     for (const std::string& arm : arms) {
       const auto delta = bucket.delta.find(arm);
       row.push_back(delta == bucket.delta.end()

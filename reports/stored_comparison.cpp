@@ -23,7 +23,10 @@ bool has_divergence(const Workload& workload) {
 
 std::string metric_text(const StoredComparison& row, const char* name, double scale, int digits) {
   const auto found = row.divergence.find(name);
-  return found == row.divergence.end() ? absent : significant(found->second.value * scale, digits);
+  if (found == row.divergence.end()) return absent;
+  std::optional<double> error = half_width(found->second.low, found->second.high);
+  if (error) *error *= scale;
+  return rounded(found->second.value * scale, error, digits);
 }
 
 std::vector<std::string> titles(const Workload& workload) {

@@ -12,12 +12,20 @@
 namespace replayeval::reports {
 namespace {
 
+constexpr const char* absent = "–";
+
+template <typename Map>
+const Metric* metric_in(const Map& map, const std::string& arm, const char* metric) {
+  const auto found = map.find(arm);
+  if (found == map.end()) return nullptr;
+  const auto value = found->second.find(metric);
+  return value == found->second.end() ? nullptr : &value->second;
+}
+
 template <typename Map>
 std::optional<double> value_in(const Map& map, const std::string& arm, const char* metric) {
-  const auto found = map.find(arm);
-  if (found == map.end()) return std::nullopt;
-  const auto value = found->second.find(metric);
-  return value == found->second.end() ? std::nullopt : std::optional<double>(value->second.value);
+  const Metric* found = metric_in(map, arm, metric);
+  return found == nullptr ? std::nullopt : std::optional<double>(found->value);
 }
 
 std::optional<double> worst_error(const Workload& workload, const std::string& arm, const char* depth) {
@@ -44,6 +52,7 @@ void add_quality(const Workload& workload, ArmSummary* summary) {
   if (const auto arm = workload.arms.find(name); arm != workload.arms.end()) {
     if (const auto metric = arm->second.metrics.find(names::perplexity); metric != arm->second.metrics.end()) {
       summary->perplexity = metric->second.value;
+      summary->perplexity_error = half_width(metric->second.low, metric->second.high);
     }
   }
   if (const auto deltas = workload.deltas.find(name); deltas != workload.deltas.end()) {
@@ -54,7 +63,10 @@ void add_quality(const Workload& workload, ArmSummary* summary) {
   summary->kl_mean = value_in(workload.divergence, name, names::kl_mean);
   summary->kl_p999 = value_in(workload.divergence, name, names::kl_p999);
   summary->kl_max = value_in(workload.divergence, name, names::kl_max);
-  summary->same_top1 = value_in(workload.divergence, name, names::same_top1);
+  if (const Metric* same = metric_in(workload.divergence, name, names::same_top1)) {
+    summary->same_top1 = same->value;
+    summary->same_top1_error = half_width(same->low, same->high);
+  }
 }
 
 // A number under `key`, with thousands separated, or "".
@@ -62,7 +74,29 @@ std::string count_in(const nlohmann::json& data, const char* key) {
   return data.contains(key) && data[key].is_number_integer() ? count_text(data[key].get<std::int64_t>()) : "";
 }
 
+// "496 answers in 160 documents" of a recall workload.
+std::string recall_line(const Workload& workload) {
+  std::int64_t documents = 0, answers = 0;
+  for (const RecallCell& cell : workload.recall) {
+    documents += cell.documents;
+    if (!cell.accuracy.empty()) answers += cell.accuracy.begin()->second.n.value_or(0);
+  }
+  return documents == 0 ? "" : fmt::format("{} answers in {} documents", count_text(answers), count_text(documents));
+}
+
 }  // namespace
+
+std::string perplexity_text(const ArmSummary& arm) {
+  return arm.perplexity ? rounded(*arm.perplexity, arm.perplexity_error, 6) : absent;
+}
+
+std::string same_top1_percent(const ArmSummary& arm) {
+  if (!arm.same_top1) return absent;
+  if (*arm.same_top1 == 1.0) return "100";
+  if (arm.same_top1_error && *arm.same_top1_error > 0.0)
+    return rounded(100.0 * *arm.same_top1, 100.0 * *arm.same_top1_error, 6);
+  return fmt::format("{:.{}f}", 100.0 * *arm.same_top1, *arm.same_top1 > 0.999 ? 4 : 2);
+}
 
 std::string arm_description(const nlohmann::json& arm) {
   const nlohmann::json& storage = arm.at("state_storage");
@@ -104,6 +138,7 @@ std::string data_line(const Workload& workload) {
   const nlohmann::json& data = workload.data;
   std::string text;
   if (workload.kind == "churn") return churn_line(workload);
+  if (workload.kind == "recall") return recall_line(workload);
   if (data.contains("sources") && data["sources"].is_array()) {
     for (const nlohmann::json& source : data["sources"]) {
       text += (text.empty() ? "" : ", ") + source.value("name", std::string("?"));

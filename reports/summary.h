@@ -16,12 +16,16 @@ struct ArmSummary {
   std::optional<double> perplexity;
   std::optional<Delta> perplexity_ratio;  // PPL / baseline PPL - 1
   std::optional<double> kl_mean, kl_p999, kl_max, same_top1;
+  std::optional<double> perplexity_error, same_top1_error;  // half the widths of their intervals
   // Largest relative Frobenius error over layers and sampled positions, by depth.
   std::optional<double> local_error, propagated_error, gold_error;
   std::int64_t saturated = 0, non_finite = 0;
   std::optional<double> tokens_per_second, speed_ratio;  // speed_ratio: over the baseline's
   std::optional<double> mixer_seconds;
 };
+
+std::string perplexity_text(const ArmSummary& arm);  // rounded with its interval; a dash where there is none
+std::string same_top1_percent(const ArmSummary& arm);
 
 std::vector<ArmSummary> summarise(const Results& results, const Workload& workload);  // in the order of results.arms
 

@@ -29,13 +29,6 @@ std::string number(const std::optional<double>& value, int digits) {
   return value ? significant(*value, digits) : absent;
 }
 
-// A share as percent; 99.99 and 100 must look different, so the distance from 100 decides the digits.
-std::string percent(const std::optional<double>& share) {
-  if (!share) return absent;
-  if (*share == 1.0) return "100";
-  return fmt::format("{:.{}f}", 100.0 * *share, *share > 0.999 ? 4 : 2);
-}
-
 std::string row_name(const ArmSummary& arm) { return arm.is_baseline ? arm.name + " *" : arm.name; }
 
 TextTable quality_table(const Workload& workload, const std::vector<ArmSummary>& arms) {
@@ -59,13 +52,13 @@ TextTable quality_table(const Workload& workload, const std::vector<ArmSummary>&
     const bool base = arm.is_baseline;
     const Tint tint = base ? Tint::none : tint_of(verdict(workload, arm.name).change);
     table.add_row({{row_name(arm), base ? Tint::bold : Tint::none},
-                   {number(arm.perplexity, 6)},
+                   {perplexity_text(arm)},
                    {delta, tint},
                    {interval, tint},
                    {base ? "" : number(arm.kl_mean, 2)},
                    {base ? "" : number(arm.kl_p999, 2)},
                    {base ? "" : number(arm.kl_max, 2)},
-                   {base ? "" : percent(arm.same_top1)}});
+                   {base ? "" : same_top1_percent(arm)}});
   }
   return table;
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <vector>
 
 #include "reports/numbers.h"
@@ -10,6 +12,8 @@
 
 namespace replayeval::reports {
 namespace {
+
+constexpr std::size_t most_tasks_across = 4;  // columns that a page has room for beside the pooled ones
 
 std::string points(const Delta& delta) { return spread_text(spread(delta.value, delta.low, delta.high, 100.0)); }
 
@@ -67,6 +71,41 @@ TextTable task_family_table(const Results& results) {
 std::string task_family_power(const Results& results) {
   std::string text;
   for (const TaskFamily& family : results.task_families) text += power_of(family) + "\n";
+  return text;
+}
+
+Table task_families_by_arm(const Results& results) {
+  std::vector<std::string> tasks;  // in the order of their first mention
+  for (const TaskFamily& family : results.task_families)
+    for (const TaskFamily::Member& task : family.tasks)
+      if (std::find(tasks.begin(), tasks.end(), task.workload) == tasks.end()) tasks.push_back(task.workload);
+  if (tasks.size() > most_tasks_across) tasks.clear();
+  std::vector<Text> titles = {"metric", "arm"};
+  titles.insert(titles.end(), tasks.begin(), tasks.end());
+  for (const char* title : {"all, by document", "all, by task", "equivalent"}) titles.emplace_back(title);
+  Table table(titles, {1});
+  for (const TaskFamily& family : results.task_families) {
+    std::vector<Text> row = {family.metric, code(family.arm)};
+    for (const std::string& name : tasks) {
+      const auto task = std::find_if(family.tasks.begin(), family.tasks.end(),
+                                     [&](const TaskFamily::Member& member) { return member.workload == name; });
+      row.emplace_back(task == family.tasks.end() ? "–" : points(task->delta));
+    }
+    for (const std::string& text :
+         {points(family.by_question), points(family.by_task), equivalence_text(family.equivalence)})
+      row.emplace_back(text);
+    table.add_row(std::move(row));
+  }
+  return table;
+}
+
+std::string task_sizes(const Results& results) {
+  std::map<std::string, std::int64_t> sizes;
+  for (const TaskFamily& family : results.task_families)
+    for (const TaskFamily::Member& task : family.tasks) sizes[task.workload] = task.n;
+  std::string text;
+  for (const auto& [name, size] : sizes)
+    text += fmt::format("{}{} ({} documents)", text.empty() ? "" : ", ", name, count_text(size));
   return text;
 }
 

@@ -59,7 +59,8 @@ std::vector<std::vector<std::string>> rows_of(const Results& results, const Work
       if (value == nullptr) continue;
       const Metric* error = value_of(workload, arm.name, metric.name + "_stderr");
       const Delta* delta = arm.is_baseline ? nullptr : delta_of(workload, arm.name, metric.delta);
-      rows.push_back({metric.name, arm.name + (arm.is_baseline ? " *" : ""), significant(value->value, 5),
+      rows.push_back({metric.name, arm.name + (arm.is_baseline ? " *" : ""),
+                      rounded(value->value, error == nullptr ? half_width(value->low, value->high) : error->value, 5),
                       error == nullptr ? absent : significant(error->value, 2),
                       delta == nullptr ? "" : delta_text(*delta, metric),
                       delta == nullptr || !delta->p_value ? "" : significant(*delta->p_value, 2),

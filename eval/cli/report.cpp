@@ -8,12 +8,15 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "eval/comparator/result_folder.h"
 #include "eval/comparator/tasks/task_families.h"
 #include "reports/bench_file.h"
+#include "reports/figures.h"
 #include "reports/findings.h"
 #include "reports/html/report.h"
 #include "reports/latex/paper.h"
@@ -28,15 +31,17 @@ namespace {
 
 struct Options {
   std::vector<std::string> results, benches, memories;
-  std::vector<std::string> formats = {"markdown", "html"};
+  std::vector<std::string> formats;  // as asked for
   std::string output;
-  bool html_alone = false, json = false;
+  bool html_flag = false, json = false;
 
-  bool markdown() const {
-    return !html_alone && std::find(formats.begin(), formats.end(), "markdown") != formats.end();
-  }
-  bool latex() const { return !html_alone && std::find(formats.begin(), formats.end(), "latex") != formats.end(); }
-  bool html() const { return html_alone || std::find(formats.begin(), formats.end(), "html") != formats.end(); }
+  bool markdown() const { return none() || asked("markdown"); }
+  bool latex() const { return asked("latex"); }
+  bool html() const { return none() || html_flag || asked("html"); }
+
+ private:
+  bool none() const { return formats.empty() && !html_flag; }
+  bool asked(const char* format) const { return std::find(formats.begin(), formats.end(), format) != formats.end(); }
 };
 
 // A result's own folder: where its report belongs unless --output says otherwise.
@@ -49,7 +54,11 @@ reports::HtmlOptions html_options(const Options& options) {
   reports::HtmlOptions html;
   for (const std::string& file : options.benches) html.benches.push_back(reports::load_bench(file));
   if (!options.memories.empty()) html.memories.clear();
-  for (const std::string& memory : options.memories) html.memories.push_back(reports::bytes_of_text(memory));
+  for (const std::string& list : options.memories) {
+    std::istringstream amounts(list + ",");  // so that the last one ends like the others, even where it is empty
+    for (std::string amount; std::getline(amounts, amount, ',');)
+      html.memories.push_back(reports::bytes_of_text(amount));
+  }
   return html;
 }
 
@@ -61,12 +70,15 @@ struct Reported {
 };
 
 void write_reports(const Reported& reported, const Options& options) {
+  reports::Figures drawn;  // gnuplot's, of the formats that show them; HTML has its own
+  if (options.markdown() || options.latex())
+    drawn = reports::draw_figures(reported.runs.front().results, reported.folder);
   if (options.markdown()) {
-    reports::write_markdown_report(reported.runs.front().results, reported.folder);
+    reports::write_markdown_report(reported.runs.front().results, drawn, reported.folder);
     fmt::print(stderr, "Report written to {}\n", (reported.folder / "report.md").string());
   }
   if (options.latex()) {
-    reports::write_latex(reported.runs.front().results, reported.folder);
+    reports::write_latex(reported.runs.front().results, drawn, reported.folder);
     fmt::print(stderr, "Tables written to {}\n", (reported.folder / "latex").string());
   }
   if (options.html()) {
@@ -84,6 +96,14 @@ void print_results(const std::vector<reports::Run>& runs, const Options& options
     if (runs.size() > 1) fmt::print("{}{}\n\n", &run == &runs.front() ? "" : "\n", run.name);
     fmt::print("{}", reports::summary_table(run.results, reports::table_options_for(stdout)));
   }
+}
+
+// What only HTML shows.
+void say_what_is_not_shown(const Options& options) {
+  for (const auto& [name, given] :
+       {std::pair("--bench", !options.benches.empty()), std::pair("--memory", !options.memories.empty())})
+    if (given && !options.html())
+      fmt::print(stderr, "replayeval: warning: {}: only the HTML report shows it; expected --html with it\n", name);
 }
 
 // Another run's folder: its own results and report would be replaced.
@@ -151,6 +171,7 @@ void report_command(const Options& options) {
     reported.runs = side_by_side(all);
   }
   write_reports(reported, options);
+  say_what_is_not_shown(options);
   print_results(reported.runs, options);
   for (const reports::Run& run : reported.runs)
     say_what_is_missing(run.results, reported.runs.size() > 1 ? run.name : reported.folder.string());
@@ -176,14 +197,12 @@ void add_report_command(CLI::App& app) {
           "latex/, each as Markdown and CSV, too, and paper.tex, which shows all); default: markdown,html")
       ->delimiter(',')
       ->check(CLI::IsMember({"markdown", "html", "latex"}));
-  command->add_flag("--html", options->html_alone, "The same as --format html");
+  command->add_flag("--html", options->html_flag, "The same as --format html; beside --format, one format more");
   command->add_option(
       "--bench", options->benches,
       "JSON files of `bench kernels` or `bench model`, whose speed the HTML report shows beside the runs");
-  command
-      ->add_option("--memory", options->memories,
-                   "Memory for states and rings, to say how many sequences it holds (default 8GiB,24GiB,80GiB)")
-      ->delimiter(',');
+  command->add_option("--memory", options->memories,
+                      "Memory for states and rings, to say how many sequences it holds (default 8GiB,24GiB,80GiB)");
   command->add_option("--output", options->output, "Folder to write to (default: the result's own)");
   command->add_flag("--json", options->json, "Print the (merged) results.json on stdout instead of the table");
   command->callback([options] { report_command(*options); });

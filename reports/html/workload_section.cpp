@@ -38,6 +38,7 @@ std::vector<Content> contents_of(const Workload& workload) {
   if (workload.kind == "generation")
     return {{generation, generation_figures, Fold::nothing}, {deltas}, {storage}, {speed}};
   return {{summary, nullptr, Fold::nothing},
+          {against, nullptr, Fold::nothing},
           {positions, position_figures},
           {divergence, divergence_figures},
           {state_error, state_error_figures},

@@ -57,12 +57,38 @@ std::pair<std::size_t, std::string> character(const std::string& text, std::size
   return {length, fmt::format("U+{:04X}", point)};  // no font of a plain installation has it
 }
 
+constexpr std::size_t longest_whole_word = 16;  // characters; longer ones may break
+constexpr std::size_t longest_part = 12;        // of a longer word, without a place to break at
+constexpr const char* may_break = "\\allowbreak{}";
+
+bool is_joint(char c) { return c == '-' || c == '_' || c == '/' || c == '.' || c == ':'; }
+
+// A word with places to break at, where it is long.
+std::string word_of(const std::string& word) {
+  const bool breaks = display_width(word) > longest_whole_word;
+  std::string out;
+  std::size_t unbroken = 0;
+  for (std::size_t at = 0; at < word.size();) {
+    const auto [size, latex] = character(word, at);
+    out += latex;
+    const bool joint = is_joint(word[at]);
+    at += size;
+    if (!breaks || at >= word.size()) continue;
+    unbroken = joint ? 0 : unbroken + 1;
+    if (!joint && unbroken < longest_part) continue;
+    out += may_break;
+    unbroken = 0;
+  }
+  return out;
+}
+
 std::string characters(const std::string& text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
-    const auto [size, latex] = character(text, at);
-    out += latex;
-    at += size;
+    const std::size_t end = std::min(text.find_first_of(" \n\t\r", at), text.size());
+    out += word_of(text.substr(at, end - at));
+    if (end < text.size()) out += " ";
+    at = end + 1;
   }
   return out;
 }
@@ -80,21 +106,74 @@ std::string number_text(const std::smatch& match) {
   return fmt::format("{}${}{}\\times10^{{{}}}$", match[1].str(), sign, match[3].str(), exponent);
 }
 
-std::string row(const std::vector<Text>& cells) {
-  std::string text;
-  for (const Text& cell : cells) text += (text.empty() ? "" : " & ") + text_of(cell);
-  return text + " \\\\\n";
-}
-
-// Characters of a line, all columns at their widest.
-std::size_t line_width(const Table& table) {
-  std::size_t width = 0;
-  for (std::size_t c = 0; c < table.titles().size(); ++c) {
-    std::size_t widest = display_width(table.titles()[c].plain());
-    for (const std::vector<Text>& row : table.rows()) widest = std::max(widest, display_width(row[c].plain()));
-    width += widest + 2;
+// How a table is set: columns whose words are long break their lines, the others have one.
+class Layout {
+ public:
+  explicit Layout(const Table& table) : table_(table) {
+    for (std::size_t c = 0; c < table.titles().size(); ++c) {
+      std::size_t widest = display_width(table.titles()[c].plain());
+      for (const std::vector<Text>& row : table.rows()) widest = std::max(widest, display_width(row[c].plain()));
+      widths_.push_back(widest);
+    }
   }
-  return width;
+
+  std::string alignment() const {
+    std::string columns;
+    for (std::size_t c = 0; c < widths_.size(); ++c)
+      columns += breaks(c) ? fmt::format("p{{{}em}}", name_em) : table_.to_the_left(c) ? "l" : "r";
+    return columns;
+  }
+
+  std::string row(const std::vector<Text>& cells) const {
+    std::string text;
+    for (std::size_t c = 0; c < cells.size(); ++c)
+      text += (c == 0 ? "" : " & ") + std::string(breaks(c) ? "\\raggedright " : "") + text_of(cells[c]);
+    return text + " \\\\\n";
+  }
+
+  std::size_t lines(const std::vector<Text>& cells) const {
+    std::size_t most = 1;
+    for (std::size_t c = 0; c < cells.size(); ++c)
+      if (breaks(c)) most = std::max(most, (display_width(cells[c].plain()) + widest_name - 1) / widest_name);
+    return most;
+  }
+
+  bool needs_both_columns() const {
+    std::size_t width = 0;
+    for (std::size_t c = 0; c < widths_.size(); ++c) width += (breaks(c) ? widest_name : widths_[c]) + 2;
+    return width > one_column;
+  }
+
+ private:
+  static constexpr int name_em = 16;  // widest_name letters of a typewriter, and some
+
+  // The last column never: \\raggedright takes the meaning of the row's end from it.
+  bool breaks(std::size_t c) const {
+    return widths_[c] > widest_name && table_.to_the_left(c) && c + 1 < widths_.size();
+  }
+
+  const Table& table_;
+  std::vector<std::size_t> widths_;  // characters
+};
+
+// The rows in parts of at most `most_lines` lines, and of about as many each.
+std::vector<std::string> parts_of(const Table& table, const Layout& layout) {
+  std::size_t total = 0;
+  for (const std::vector<Text>& cells : table.rows()) total += layout.lines(cells);
+  const std::size_t count = std::max<std::size_t>(1, (total + most_lines - 1) / most_lines);
+  const std::size_t share = (total + count - 1) / count;
+  std::vector<std::string> parts(1);
+  std::size_t lines = 0;
+  for (const std::vector<Text>& cells : table.rows()) {
+    const std::size_t more = layout.lines(cells);
+    if (lines > 0 && lines + more > share) {
+      parts.emplace_back();
+      lines = 0;
+    }
+    parts.back() += layout.row(cells);
+    lines += more;
+  }
+  return parts;
 }
 
 std::string csv_cell(const std::string& text) {
@@ -132,19 +211,26 @@ std::string text_of(const Text& text) {
 }
 
 std::string fragment(const PaperTable& table) {
-  const char* environment = line_width(table.table) > one_column ? "table*" : "table";
-  std::string alignment;
-  for (std::size_t c = 0; c < table.table.titles().size(); ++c) alignment += table.table.to_the_left(c) ? 'l' : 'r';
-  std::string rows;
-  for (const std::vector<Text>& cells : table.table.rows()) rows += row(cells);
-  return fmt::format(
-      "% For a document with \\usepackage{{booktabs}} and \\usepackage{{graphicx}}.\n"
-      "\\providecommand{{\\replayevalfit}}[1]{{\\sbox0{{#1}}\\ifdim\\wd0>\\linewidth"
-      "\\resizebox{{\\linewidth}}{{!}}{{\\usebox0}}\\else\\usebox0\\fi}}\n"
-      "\\begin{{{0}}}\n\\centering\\small\n\\caption{{{1}}}\n\\label{{tab:{2}}}\n"
-      "\\replayevalfit{{\\begin{{tabular}}{{{3}}}\n\\toprule\n{4}\\midrule\n{5}\\bottomrule\n\\end{{tabular}}}}\n"
-      "\\end{{{0}}}\n",
-      environment, escaped(table.caption), table.name, alignment, row(table.table.titles()), rows);
+  const Layout layout(table.table);
+  const char* environment = layout.needs_both_columns() ? "table*" : "table";
+  std::string text =
+      "% For a document with \\usepackage{booktabs} and \\usepackage{graphicx}.\n"
+      "\\providecommand{\\replayevalfit}[1]{\\sbox0{#1}\\ifdim\\wd0>\\linewidth"
+      "\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi}\n";
+  const std::vector<std::string> parts = parts_of(table.table, layout);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string caption =
+        i == 0
+            ? fmt::format("\\caption{{{}}}\n\\label{{tab:{}}}\n", escaped(table.caption), table.name)
+            : fmt::format("\\addtocounter{{table}}{{-1}}\n\\caption{{(continued, {} of {})}}\n", i + 1, parts.size());
+    text += fmt::format(
+        "\\begin{{{0}}}\n\\centering\\small\n{1}\\vspace{{0.6ex}}\n\\replayevalfit{{\\begin{{tabular}}{{{2}}}"
+        "\n\\toprule\n{3}\\midrule\n{"
+        "4}"
+        "\\bottomrule\n\\end{{tabular}}}}\n\\end{{{0}}}\n",
+        environment, caption, layout.alignment(), layout.row(table.table.titles()), parts[i]);
+  }
+  return text;
 }
 
 std::string csv(const Table& table) {

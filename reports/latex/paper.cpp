@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "reports/atomic_file.h"
-#include "reports/figures.h"
 #include "reports/findings.h"
 #include "reports/latex/paper_tables.h"
 #include "reports/markdown_blocks.h"
@@ -15,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string markdown_twin(const latex::PaperTable& table) {
-  return markdown::blocks({table.table, Paragraph{table.caption}});
+  return markdown::blocks({table.twin(), Paragraph{table.caption}});
 }
 
 std::string findings_list(const Results& results, const fs::path& folder) {
@@ -44,6 +43,8 @@ std::string document(const Results& results, const std::vector<latex::PaperTable
   return fmt::format(
       "\\documentclass[twocolumn]{{article}}\n\\usepackage{{booktabs}}\n\\usepackage{{graphicx}}\n"
       "\\usepackage[margin=2cm]{{geometry}}\n\\extrafloats{{100}}\n"
+      "\\maxdeadcycles=1000\\renewcommand{{\\topfraction}}{{0.95}}\\renewcommand{{\\dbltopfraction}}{{0.95}}\n"
+      "\\emergencystretch=3em\n"
       "\\title{{ReplayEval: "
       "{}}}\n\\author{{}}\n\\date{{{}}}\n\\begin{{document}}\n\\maketitle\n{}{}\\end{{document}}\n",
       latex::escaped(results.config.value("name", "results")),
@@ -52,7 +53,7 @@ std::string document(const Results& results, const std::vector<latex::PaperTable
 
 }  // namespace
 
-void write_latex(const Results& results, const fs::path& folder) {
+void write_latex(const Results& results, const Figures& drawn, const fs::path& folder) {
   const fs::path latex_folder = folder / "latex";
   std::error_code failure;
   fs::create_directories(latex_folder, failure);
@@ -61,9 +62,8 @@ void write_latex(const Results& results, const fs::path& folder) {
   for (const latex::PaperTable& table : tables) {
     write_file_atomically(latex_folder / (table.name + ".tex"), latex::fragment(table));
     write_file_atomically(latex_folder / (table.name + ".md"), markdown_twin(table));
-    write_file_atomically(latex_folder / (table.name + ".csv"), latex::csv(table.table));
+    write_file_atomically(latex_folder / (table.name + ".csv"), latex::csv(table.twin()));
   }
-  const Figures drawn = draw_figures(results, folder);
   write_file_atomically(latex_folder / "paper.tex", document(results, tables, drawn, folder));
 }
 

@@ -5,11 +5,14 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <utility>
 #include <variant>
 
+#include "reports/generation_table.h"
 #include "reports/numbers.h"
 #include "reports/sections.h"
 #include "reports/summary.h"
+#include "reports/task_family_table.h"
 
 namespace replayeval::reports::latex {
 namespace {
@@ -62,13 +65,12 @@ Table quality(const Results& results, const Workload& workload) {
   Table table({"arm", "ΔPPL %", "mean KL", "max KL", "same top-1 %"});
   for (const ArmSummary& arm : summarise(results, workload)) {
     if (arm.is_baseline) {
-      table.add_row({code(arm.name), "PPL " + number(arm.perplexity, 6), "", "", ""});
+      table.add_row({code(arm.name), "PPL " + perplexity_text(arm), "", "", ""});
       continue;
     }
     const auto& ratio = arm.perplexity_ratio;
     table.add_row({code(arm.name), ratio ? spread_text(spread(ratio->value, ratio->low, ratio->high, 100.0)) : absent,
-                   number(arm.kl_mean), number(arm.kl_max),
-                   arm.same_top1 ? significant(100.0 * *arm.same_top1, 6) : absent});
+                   number(arm.kl_mean), number(arm.kl_max), same_top1_percent(arm)});
   }
   return table;
 }
@@ -112,6 +114,36 @@ void add_section(const Results& results, const Workload& workload, const char* n
   }
 }
 
+// Signs of degeneration across, arms down; all of them are in the twins.
+void add_generation(const Results& results, const Workload& workload, std::vector<PaperTable>& tables) {
+  const std::size_t begin = tables.size();
+  add_section(results, workload, "generation", sections::generation(results, workload), tables);
+  if (begin == tables.size()) return;
+  PaperTable& degeneration = tables[begin];
+  degeneration.all =
+      std::exchange(degeneration.table, marked(degeneration_by_arm(results, workload), controls(results)));
+  degeneration.caption +=
+      " Means over sequences, and the paired difference from the baseline with its interval: in "
+      "tokens, percentage points, and of the compression ratio.";
+}
+
+// Deltas of all tasks together: tasks across, a row a metric and arm.
+std::vector<PaperTable> tasks_together(const Results& results) {
+  std::vector<PaperTable> tables;
+  for (const Block& block : sections::task_families(results)) {
+    const auto* table = std::get_if<Table>(&block);
+    if (table == nullptr) continue;
+    const std::string caption = fmt::format(
+        "All tasks together: {}. Paired differences from the baseline ({}) in percentage points, with intervals. "
+        "Checkpoint {}.",
+        task_sizes(results), results.baseline,
+        std::filesystem::path(results.checkpoint.value("path", "?")).filename().string());
+    tables.push_back({"tasks", caption, marked(task_families_by_arm(results), controls(results)),
+                      marked(*table, controls(results))});
+  }
+  return tables;
+}
+
 void add_workload(const Results& results, const Workload& workload, std::vector<PaperTable>& tables) {
   const std::set<std::string> control = controls(results);
   const auto add = [&](const char* name, const char* what, const Table& table) {
@@ -129,8 +161,7 @@ void add_workload(const Results& results, const Workload& workload, std::vector<
   if (workload.kind == "task") add_section(results, workload, "task", sections::task(results, workload), tables);
   // By length and depth it is a heat map.
   add_section(results, workload, "recall", sections::recall(results, workload), tables, 1);
-  if (workload.kind == "generation" || workload.kind == "task")
-    add_section(results, workload, "generation", sections::generation(results, workload), tables);
+  if (workload.kind == "generation" || workload.kind == "task") add_generation(results, workload, tables);
   add_section(results, workload, "churn", sections::churn(results, workload), tables);
   add_section(results, workload, "stored", sections::against(results, workload), tables);
   if (workload.kind != "churn")
@@ -142,9 +173,7 @@ void add_workload(const Results& results, const Workload& workload, std::vector<
 std::vector<PaperTable> paper_tables(const Results& results) {
   std::vector<PaperTable> tables;
   for (const Workload& workload : results.workloads) add_workload(results, workload, tables);
-  for (const Block& block : sections::task_families(results))
-    if (const auto* table = std::get_if<Table>(&block))
-      tables.push_back({"tasks", "All tasks together.", marked(*table, controls(results))});
+  for (PaperTable& table : tasks_together(results)) tables.push_back(std::move(table));
   return tables;
 }
 

@@ -42,6 +42,31 @@ TEST(LatexFragment, TakesAsManyColumnsOfThePageAsItNeeds) {
   EXPECT_THAT(fragment({"name", "", table_of(3, std::string(30, 'x'))}), HasSubstr("\\begin{table*}\n"));
 }
 
+TEST(LatexText, LetsLongWordsBreak) {
+  EXPECT_EQ(escaped("replay-bf16"), "replay-bf16");
+  EXPECT_EQ(escaped("see replay-state_bfloat16 now"), "see replay-\\allowbreak{}state\\_\\allowbreak{}bfloat16 now");
+  EXPECT_EQ(text_of(code("abcdefghijklmnopqrstuvwxyz")),
+            "\\texttt{abcdefghijkl\\allowbreak{}mnopqrstuvwx\\allowbreak{}yz}");
+}
+
+TEST(LatexFragment, BreaksLongNamesAndLongTables) {
+  Table table({"arm", "value"});
+  for (std::size_t i = 0; i < 30; ++i) table.add_row({code(std::string(40, 'n')), "1"});
+  const std::string text = fragment({"name", "A caption.", table});  // two lines a row: 60
+  EXPECT_THAT(text, HasSubstr("\\begin{tabular}{p{16em}r}"));
+  EXPECT_THAT(text, HasSubstr("\n\\raggedright \\texttt{n"));
+  EXPECT_THAT(text, HasSubstr("\\addtocounter{table}{-1}\n\\caption{(continued, 2 of 2)}"));
+  EXPECT_THAT(text, Not(HasSubstr("of 3)")));
+  const auto count = [&](const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("\\label{"), 1U);
+  EXPECT_EQ(count("\\toprule"), 2U);
+  EXPECT_EQ(count("& 1 \\\\"), 30U) << "every row, once";
+}
+
 TEST(LatexFragment, HasACsvTwin) {
   Table table({"arm", "value"});
   table.add_row({code("a,b"), "say \"1\""});

@@ -59,12 +59,28 @@ TEST(Numbers, CountsSecondsBytes) {
   EXPECT_EQ(bytes_text(12.0 * 1024 * 1024), "12.0 MiB");
 }
 
+TEST(Rounded, SaysNoMoreThanItsUncertainty) {
+  EXPECT_EQ(rounded(0.417333, 0.0127, 5), "0.417");
+  EXPECT_EQ(rounded(84.6951, 10.4, 5), "85");
+  EXPECT_EQ(rounded(99.20904, 0.0402, 6), "99.209");
+  EXPECT_EQ(rounded(1.678e-4, 1.48e-5, 3), "1.68e-04");
+  EXPECT_EQ(rounded(327.5, 4716.6, 5), "328") << "no decimals, but no digits before the point are hidden";
+  EXPECT_EQ(rounded(0.3, 4.2, 5), "0.3");
+  EXPECT_EQ(rounded(12.3456, std::nullopt, 5), "12.346");
+  EXPECT_EQ(rounded(12.3456, 0.0, 5), "12.346") << "an interval without width says nothing";
+  EXPECT_EQ(rounded(0.0, 0.1, 5), "0");
+  EXPECT_EQ(half_width(1.0, 1.5), 0.25);
+  EXPECT_EQ(half_width(1.0, std::nullopt), std::nullopt);
+}
+
 TEST(BytesOfText, UnitsOfBothKinds) {
   EXPECT_EQ(bytes_of_text("80GiB"), 80.0 * 0x1p30);
   EXPECT_EQ(bytes_of_text("1.5 TiB"), 1.5 * 0x1p40);
   EXPECT_EQ(bytes_of_text("500 MB"), 5e8);
   EXPECT_EQ(bytes_of_text("4096 B"), 4096.0);
-  for (const char* text : {"", "GiB", "80", "80 gib", "80GiBs", "0", "-1", "inf", "1e400", "0x10"})
+  EXPECT_EQ(bytes_of_text("1048576TiB"), 0x1p60);
+  for (const char* text : {"", "GiB", "80", "80 gib", "80GiBs", "0", "-1", "inf", "1e400", "0x10",
+                           "99999999999999999999GiB", "1048577TiB"})
     EXPECT_THROW(bytes_of_text(text), std::invalid_argument) << text;
 }
 

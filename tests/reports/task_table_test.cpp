@@ -47,8 +47,7 @@ Results task_results() {
 TEST(TaskTable, ShowsEveryMetricOfEveryArm) {
   const Results results = task_results();
   const std::string table = task_table(results, results.workloads[0]).render(200, false);
-  for (const char* part :
-       {"0.50000", "0.12", "-25 pt [-50, -12]", "0.031", "not shown (p 0.25)", "+4.0 % [", "exact *"})
+  for (const char* part : {" 0.50  0.12", "-25 pt [-50, -12]", "0.031", "not shown (p 0.25)", "+4.0 % [", "exact *"})
     EXPECT_THAT(table, HasSubstr(part)) << table;
 }
 
@@ -117,9 +116,10 @@ TEST(TaskFamilyTable, SaysWhenNothingCanBeShown) {
   Results results = with_a_family();
   results.task_families[0].detectable.reset();
   results.task_families[0].documents_to_detect_margin.reset();
-  EXPECT_EQ(task_family_power(results),
-            "acc, replay: 1,313 documents: too few answers differ for a difference to be shown four times in five, were they "
-            "all on one side; for ±2 points, 1,185 would show equivalence\n");
+  EXPECT_EQ(
+      task_family_power(results),
+      "acc, replay: 1,313 documents: too few answers differ for a difference to be shown four times in five, were they "
+      "all on one side; for ±2 points, 1,185 would show equivalence\n");
 }
 
 TEST(TaskFamilyTable, StandsInTableAndReport) {

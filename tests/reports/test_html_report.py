@@ -178,10 +178,41 @@ class Pages(Case):
                 bad.write_text(text)
                 self.refused(message, folder, "--html", "--bench", bad)
         self.refused("no such file", folder, "--html", "--bench", self.path / "nowhere")
-        for memory in ("0", "80 gigs", "-1GiB", "nan"):
-            self.refused("no amount of memory; expected one with its unit", folder, "--html", "--memory=" + memory)
+        for memory in ("0", "80 gigs", "-1GiB", "nan", "99999999999999999999GiB", "8GiB,,24GiB", "8GiB,"):
+            self.refused("no amount of memory; expected ", folder, "--html", "--memory=" + memory)
         self.refused("expected --output DIR", DATA / "nemotron-h.json", DATA / "qwen3-next.json", "--html")
         self.assertEqual(sorted(folder.iterdir()), before, "nothing may be written")
+
+    def test_formats_add_up(self):
+        for arguments in (("--html", "--format", "markdown"), ("--format", "markdown", "--html"), ()):
+            folder = self.changed(lambda results: None)
+            done = program.call("report", folder, *arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sorted(file.name for file in folder.glob("report.*")), ["report.html", "report.md"])
+        folder = self.changed(lambda results: None)
+        program.call("report", folder, "--html")
+        self.assertEqual([file.name for file in folder.glob("report.*")], ["report.html"])
+
+    def test_what_only_html_shows_is_said(self):
+        folder = self.changed(lambda results: None)
+        done = program.call("report", folder, "--format", "markdown", "--bench", DATA / "bench-model.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("warning: --bench: only the HTML report shows it", done.stderr)
+        self.assertNotIn("warning", program.call("report", folder, "--html", "--memory", "1GiB").stderr)
+
+    def test_a_stored_baseline_has_its_section(self):
+        def change(results):
+            workload = results["workloads"][0]
+            workload["against"] = [{"arm": "replay-bf16", "stored_arm": "exact-f32",
+                                    "deltas": {"perplexity_relative": {"value": 0.0123, "low": 0.0101, "high": 0.0145,
+                                                                       "confidence": 0.95, "method": "bootstrap"}},
+                                    "divergence": {"kl_mean": {"value": 0.00271}}}]
+            workload["data"]["against"] = {"tool": {"git": "abc123"}, "environment": {"date": "2026-11-01"},
+                                           "form": "log_probs", "arms": [], "checkpoint": {}, "sha256": "0" * 64}
+        page = self.page_of(change)
+        self.assertIn("<h3>Against the stored baseline of abc123 (2026-11-01, log-probabilities)</h3>", page)
+        self.assertIn("[+1.01, +1.45]", page)
+        self.assertNotIn("Against the stored", self.page_of(lambda results: None))
 
     def refused(self, message, *arguments):
         done = program.call("report", *arguments)
