@@ -1,0 +1,41 @@
+// Groups too long to be held in a block's registers: a block reads one twice.
+#pragma once
+
+#include "kernels/gated_norm/arguments_cuda.cuh"
+
+namespace replayeval::cuda {
+
+__global__ void long_group_kernel(const __grid_constant__ GatedNorm n) {
+  const std::int64_t groups = n.width / n.group_size;
+  const std::int64_t row = blockIdx.x / groups;
+  const std::int64_t first = blockIdx.x % groups * n.group_size;
+  const auto gate_at = [&](std::int64_t i) {
+    return gate_factor(n.activation, load_element(n.z, row * n.z_stride + first + i, n.dtype));
+  };
+  const auto input_at = [&](std::int64_t i, float gate) {
+    return norm_input(n, load_element(n.y, row * n.y_stride + first + i, n.y_dtype), gate);
+  };
+  float inverse = 1.0F;
+  const bool norms = n.form != GateForm::gate_only;
+  if (norms) {
+    float squares = 0.0F;
+    for (std::int64_t i = threadIdx.x; i < n.group_size; i += blockDim.x) {
+      const float h = input_at(i, n.form == GateForm::norm_then_gate ? 1.0F : gate_at(i));
+      squares = fmaf(h, h, squares);
+    }
+    inverse = inverse_root(group_sum(squares, static_cast<int>(blockDim.x)), n);
+  }
+  for (std::int64_t i = threadIdx.x; i < n.group_size; i += blockDim.x) {
+    const float gate = gate_at(i);
+    const float out = norm_output(n, input_at(i, gate), gate, inverse, norms ? n.weight[first + i] : 0.0F);
+    store_element(n.out, row * n.out_stride + first + i, out, n.dtype);
+  }
+}
+
+inline void launch_long_groups(cudaStream_t stream, const GatedNorm& norm) {
+  const unsigned blocks = norm_blocks(norm.rows * (norm.width / norm.group_size));
+  long_group_kernel<<<blocks, kNormThreads, 0, stream>>>(norm);
+  expect_launched("gated_norm");
+}
+
+}  // namespace replayeval::cuda
