@@ -6,10 +6,10 @@
 
 namespace replayeval::cuda {
 
-inline constexpr int kBlockWarps = 8;   // of a block, which take successive chunks
-inline constexpr int kBlockBlocks = 2;  // a multiprocessor
+inline constexpr int kBlockWarps = 4;   // of a block, which take successive chunks
+inline constexpr int kBlockBlocks = 4;  // a multiprocessor
 inline constexpr int kTokensTogether = 4;
-inline constexpr int kMostTokensAWarp = 64;
+inline constexpr int kMostTokensAWarp = 32;
 
 template <Dtype kDtype>
 class ConvWalk {
@@ -22,16 +22,19 @@ class ConvWalk {
     Channels<kDtype> window[kWindow];
     Channels<kDtype> next[kTokensTogether];
     load_window(begin, window);
-    load(begin, end, next);
+    const auto* in_at = static_cast<const Element*>(conv_.in) + (first_row_ + begin) * conv_.in_stride + channel_;
+    auto* out_at = static_cast<Element*>(conv_.out) + (first_row_ + begin) * conv_.out_stride + channel_;
+    load(begin, end, in_at, next);
     for (std::int64_t token = begin; token < end; token += kTokensTogether) {
       Channels<kDtype> in[kTokensTogether], out[kTokensTogether];
 #pragma unroll
       for (int j = 0; j < kTokensTogether; ++j) in[j] = next[j];
-      load(token + kTokensTogether, end, next);
+      load(token + kTokensTogether, end, in_at, next);
       convolve(weights, window, in, out);
 #pragma unroll
       for (int j = 0; j < kTokensTogether; ++j) {
-        if (token + j < end) out[j].store(conv_.out, (first_row_ + token + j) * conv_.out_stride + channel_);
+        if (token + j < end) out[j].store(out_at, 0);
+        out_at += conv_.out_stride;
       }
 #pragma unroll
       for (int k = 0; k < kWindow; ++k) window[k] = in[kTokensTogether - kWindow + k];
@@ -49,11 +52,15 @@ class ConvWalk {
   }
 
  private:
-  __device__ __forceinline__ void load(std::int64_t token, std::int64_t end,
+  using Element = typename Channels<kDtype>::Element;
+
+  // Tokens before `end`, from the one at `from` on, which moves on.
+  __device__ __forceinline__ void load(std::int64_t token, std::int64_t end, const Element*& from,
                                        Channels<kDtype> (&to)[kTokensTogether]) const {
 #pragma unroll
     for (int j = 0; j < kTokensTogether; ++j) {
-      if (token + j < end) to[j].load(conv_.in, (first_row_ + token + j) * conv_.in_stride + channel_);
+      if (token + j < end) to[j].load(from, 0);
+      from += conv_.in_stride;
     }
   }
 
@@ -88,14 +95,17 @@ class ConvWalk {
     float values[kTokensTogether][kLaneChannels<kDtype>];
 #pragma unroll
     for (int c = 0; c < kLaneChannels<kDtype>; ++c) {
-      float inputs[kWindow + kTokensTogether];
+      float inputs[kWindow + kTokensTogether], sums[kTokensTogether];
 #pragma unroll
       for (int k = 0; k < kWindow; ++k) inputs[k] = window[k].value(c);
 #pragma unroll
       for (int j = 0; j < kTokensTogether; ++j) inputs[kWindow + j] = in[j].value(c);
 #pragma unroll
       for (int j = 0; j < kTokensTogether; ++j)
-        values[j][c] = weights.output(c, inputs[j], inputs[j + 1], inputs[j + 2], inputs[j + 3]);
+        sums[j] = weights.sum(c, inputs[j], inputs[j + 1], inputs[j + 2], inputs[j + 3]);
+      gate_factors(true, sums);
+#pragma unroll
+      for (int j = 0; j < kTokensTogether; ++j) values[j][c] = sums[j];
     }
 #pragma unroll
     for (int j = 0; j < kTokensTogether; ++j) out[j].pack(values[j]);

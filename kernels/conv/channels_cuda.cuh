@@ -33,6 +33,7 @@ struct ChannelWeights {
     auto* staged = reinterpret_cast<float4*>(of_warp);
     const auto* from = reinterpret_cast<const float4*>(conv.weight) + first;
     const auto lane = static_cast<int>(threadIdx.x) % 32;
+    if (lane < lanes) load_bias(conv.bias == nullptr ? nullptr : conv.bias + first + kChannels * lane);
 #pragma unroll
     for (int i = 0; i < kChannels; ++i) {
       const int channel = 32 * i + lane;
@@ -42,17 +43,14 @@ struct ChannelWeights {
     if (lane < lanes) {
 #pragma unroll
       for (int i = 0; i < kChannels; ++i) weight[i] = staged[place(kChannels * lane + i)];
-      load_bias(conv.bias == nullptr ? nullptr : conv.bias + first + kChannels * lane);
     }
     __syncwarp();
   }
 
-  // silu of channel c's sum over the window's inputs, oldest first.
-  __device__ __forceinline__ float output(int c, float in0, float in1, float in2, float in3) const {
-    float sum = fmaf(weight[c].x, in0, bias[c]);
-    sum = fmaf(weight[c].y, in1, sum);
-    sum = fmaf(weight[c].z, in2, sum);
-    return silu(fmaf(weight[c].w, in3, sum));
+  // Channel c's sum over the window's inputs, oldest first.
+  __device__ __forceinline__ float sum(int c, float in0, float in1, float in2, float in3) const {
+    const float oldest = fmaf(weight[c].x, in0, bias[c]);
+    return fmaf(weight[c].w, in3, fmaf(weight[c].z, in2, fmaf(weight[c].y, in1, oldest)));
   }
 
  private:

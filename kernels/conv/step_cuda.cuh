@@ -29,14 +29,15 @@ class ConvStep {
         (static_cast<std::int64_t>(blockIdx.x % static_cast<unsigned>(a_.tiles)) * kStepWarps + warp) * 32 * kChannels;
     lanes_ = static_cast<int>(min(std::int64_t{32}, max(std::int64_t{0}, (conv_.channels - first_) / kChannels)));
     channel_ = first_ + kChannels * lane_;
-    weights_.load(conv_, first_, lanes_, of_warp_);
   }
+
+  __device__ __forceinline__ void load_weights() { weights_.load(conv_, first_, lanes_, of_warp_); }
 
   __device__ __forceinline__ StepRow<kDtype> load(std::int64_t row) const {
     StepRow<kDtype> r;
     r.slot = conv_slot(a_.block, row);
-    if (!has_slot(conv_, r.slot)) return r;
     if (lane_ < lanes_) r.in.load(conv_.in, row * conv_.in_stride + channel_);
+    if (!has_slot(conv_, r.slot)) return r;
     const uint4* from = state_of(r.slot);
 #pragma unroll
     for (int i = 0; i < kWindow; ++i) {
@@ -64,12 +65,12 @@ class ConvStep {
 #pragma unroll
     for (int c = 0; c < kLaneChannels<kDtype>; ++c) {
       const int oldest = kWindow * c;
-      values[c] =
-          weights_.output(c, state.value(oldest), state.value(oldest + 1), state.value(oldest + 2), r.in.value(c));
+      values[c] = weights_.sum(c, state.value(oldest), state.value(oldest + 1), state.value(oldest + 2), r.in.value(c));
       state.set_bits(oldest, state.bits(oldest + 1));
       state.set_bits(oldest + 1, state.bits(oldest + 2));
       state.set_bits(oldest + 2, r.in.bits(c));
     }
+    gate_factors(true, values);
     out.pack(values);
     if (lane_ < lanes_) out.store(conv_.out, at);
     store_state(r.slot, state);
@@ -108,10 +109,11 @@ __global__ void __launch_bounds__(32 * kStepWarps, kStepBlocks)
   __shared__ uint4 shared[kStepWarps][kWarpVectors];
   wait_for_earlier_launches();
   let_later_launches_begin();
-  const ConvStep<kDtype> step(a, shared[threadIdx.x / 32]);
+  ConvStep<kDtype> step(a, shared[threadIdx.x / 32]);
   const std::int64_t stride = gridDim.x / static_cast<unsigned>(a.tiles);
   std::int64_t row = blockIdx.x / static_cast<unsigned>(a.tiles);
   StepRow<kDtype> next = step.load(row);
+  step.load_weights();
   for (; row < a.block.batch; row += stride) {
     const StepRow<kDtype> present = next;
     if (row + stride < a.block.batch) next = step.load(row + stride);

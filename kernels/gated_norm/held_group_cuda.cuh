@@ -1,5 +1,5 @@
 // Groups that threads hold in registers: a row is read once and written once. A thread has vectors of eight elements of
-// a group; blocks have several rows of the same groups, so that the weights come from a near cache.
+// a group; a block's rows share its weights, which come from the near cache then.
 #pragma once
 
 #include "kernels/elements_cuda.cuh"
@@ -11,6 +11,12 @@ inline constexpr int kVectorElements = 8;
 inline constexpr int kHeldVectors = 2;  // of a thread
 inline constexpr int kMostGroupThreads = 512;
 inline constexpr std::int64_t kMostHeldGroup = std::int64_t{kMostGroupThreads} * kHeldVectors * kVectorElements;
+
+struct HeldGroupArguments {
+  GatedNorm norm;
+  int groups = 0;       // of a row
+  int thread_bits = 0;  // a group has 1 << thread_bits threads, or if that is a warp all along x
+};
 
 // Eight elements of one tensor: in vectors, or one by one as far as the group goes; the same values in the same places.
 template <Dtype kDtype>
@@ -48,67 +54,83 @@ struct HeldPlace {
   std::int64_t row, first;  // first: of the thread's first vector, in the row
   int left;                 // elements of the group from there on; none where the thread has no group
   int step;                 // elements from one of its vectors to the next
+  int threads;              // that share the group
 
-  __device__ __forceinline__ explicit HeldPlace(const GatedNormArguments& a) {
+  __device__ __forceinline__ explicit HeldPlace(const HeldGroupArguments& a) {
     const GatedNorm& n = a.norm;
     const auto thread = static_cast<int>(threadIdx.x);
-    const int groups_together = a.unit_threads / a.group_threads;
-    const auto groups = static_cast<int>(n.width / n.group_size);
-    const int units = (groups + groups_together - 1) / groups_together;  // of a row
-    const auto block = static_cast<int>(blockIdx.x);
-    const int rows_together = static_cast<int>(blockDim.x) / a.unit_threads;
-    row = static_cast<std::int64_t>(block / units) * rows_together + thread / a.unit_threads;
-    const int group = block % units * groups_together + thread % a.unit_threads / a.group_threads;
-    const int begin = thread % a.group_threads * kVectorElements;
+    const bool whole = a.thread_bits == 5;
+    threads = whole ? static_cast<int>(blockDim.x) : 1 << a.thread_bits;
+    const int group = whole ? static_cast<int>(blockIdx.y)
+                            : static_cast<int>(blockIdx.y * (blockDim.x >> a.thread_bits)) + (thread >> a.thread_bits);
+    const int begin = (whole ? thread : thread & (threads - 1)) * kVectorElements;
+    row = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
     first = group * n.group_size + begin;
-    left = row < n.rows && group < groups ? static_cast<int>(n.group_size) - begin : 0;
-    step = a.group_threads * kVectorElements;
+    left = row < n.rows && group < a.groups ? static_cast<int>(n.group_size) - begin : 0;
+    step = threads * kVectorElements;
   }
   __device__ __forceinline__ int count(int vector) const { return left - vector * step; }
 };
 
+// One vector on its way from y, z and the weight to the output.
 template <class Y, class Z, class Weight>
-__global__ void __launch_bounds__(kMostGroupThreads) held_group_kernel(const __grid_constant__ GatedNormArguments a) {
+struct HeldVector {
+  Y y;
+  Z z;
+  Weight weight;
+  float h[kVectorElements], gate[kVectorElements];
+
+  __device__ __forceinline__ void load(const GatedNorm& n, std::int64_t row, std::int64_t at, int count) {
+    y.load(n.y, row * n.y_stride + at, n.y_dtype, count);
+    z.load(n.z, row * n.z_stride + at, n.dtype, count);
+  }
+  // Adds to the sum of squares, element by element.
+  __device__ __forceinline__ void gate_input(const GatedNorm& n, float& squares) {
+#pragma unroll
+    for (int i = 0; i < kVectorElements; ++i) gate[i] = z.value(i);
+    gate_factors(n.activation == GateActivation::silu, gate);
+#pragma unroll
+    for (int i = 0; i < kVectorElements; ++i) {
+      h[i] = norm_input(n, y.value(i), gate[i]);
+      squares = fmaf(h[i], h[i], squares);  // of an element past the group's end, 0
+    }
+  }
+  __device__ __forceinline__ void store(const GatedNorm& n, std::int64_t row, std::int64_t at, int count,
+                                        float inverse) const {
+    float out[kVectorElements];
+#pragma unroll
+    for (int i = 0; i < kVectorElements; ++i) {
+      const bool norms = n.form != GateForm::gate_only;
+      out[i] = norm_output(n, h[i], gate[i], inverse, norms ? weight.value(i) : 0.0F);
+    }
+    Z::store(out, n.out, row * n.out_stride + at, n.dtype, count);
+  }
+};
+
+template <class Y, class Z, class Weight>
+__global__ void __launch_bounds__(kMostGroupThreads) held_group_kernel(const __grid_constant__ HeldGroupArguments a) {
   wait_for_earlier_launches();
   let_later_launches_begin();
   const GatedNorm& n = a.norm;
   const HeldPlace place(a);
   const bool norms = n.form != GateForm::gate_only;
-  Y y[kHeldVectors];
-  Z z[kHeldVectors];
-  Weight weight[kHeldVectors];
+  HeldVector<Y, Z, Weight> vectors[kHeldVectors];
+  const auto each_vector = [&](const auto& call) {
 #pragma unroll
-  for (int v = 0; v < kHeldVectors; ++v) {
-    const int count = place.count(v);
-    if (count <= 0) continue;
-    const std::int64_t at = place.first + v * place.step;
-    y[v].load(n.y, place.row * n.y_stride + at, n.y_dtype, count);
-    z[v].load(n.z, place.row * n.z_stride + at, n.dtype, count);
-    if (norms) weight[v].load(n.weight, at, Dtype::float32, count);
-  }
-  float h[kHeldVectors][kVectorElements], gate[kHeldVectors][kVectorElements];
-  float squares = 0.0F;
-#pragma unroll
-  for (int v = 0; v < kHeldVectors; ++v) {
-    if (place.count(v) <= 0) continue;
-#pragma unroll
-    for (int i = 0; i < kVectorElements; ++i) {
-      gate[v][i] = gate_factor(n.activation, z[v].value(i));
-      h[v][i] = norm_input(n, y[v].value(i), gate[v][i]);
-      if (i < place.count(v)) squares = fmaf(h[v][i], h[v][i], squares);
+    for (int v = 0; v < kHeldVectors; ++v) {
+      if (place.count(v) > 0) call(vectors[v], place.first + v * place.step, place.count(v));
     }
+  };
+  each_vector([&](auto& vector, std::int64_t at, int count) { vector.load(n, place.row, at, count); });
+  float squares = 0.0F;
+  each_vector([&](auto& vector, std::int64_t, int) { vector.gate_input(n, squares); });
+  float inverse = 1.0F;
+  if (norms) {
+    each_vector(
+        [&](auto& vector, std::int64_t at, int count) { vector.weight.load(n.weight, at, Dtype::float32, count); });
+    inverse = inverse_root(group_sum(squares, place.threads), n);
   }
-  const float inverse = norms ? inverse_root(group_sum(squares, a.group_threads), n) : 1.0F;
-#pragma unroll
-  for (int v = 0; v < kHeldVectors; ++v) {
-    const int count = place.count(v);
-    if (count <= 0) continue;
-    float out[kVectorElements];
-#pragma unroll
-    for (int i = 0; i < kVectorElements; ++i)
-      out[i] = norm_output(n, h[v][i], gate[v][i], inverse, norms ? weight[v].value(i) : 0.0F);
-    Z::store(out, n.out, place.row * n.out_stride + place.first + v * place.step, n.dtype, count);
-  }
+  each_vector([&](auto& vector, std::int64_t at, int count) { vector.store(n, place.row, at, count, inverse); });
 }
 
 // Of a group of `size` elements.
@@ -122,15 +144,20 @@ inline int threads_of_group(std::int64_t size) {
 
 template <class Y, class Z, class Weight>
 void launch_held_groups(cudaStream_t stream, const GatedNorm& norm) {
-  const int group_threads = threads_of_group(norm.group_size);
-  const GatedNormArguments arguments{norm, group_threads, std::max(group_threads, 32)};
-  const int unit = arguments.unit_threads;
-  const std::int64_t groups_together = unit / group_threads;
-  const std::int64_t units = (norm.width / norm.group_size + groups_together - 1) / groups_together;
-  const int rows_together = std::max(1, kNormThreads / unit);
-  const std::int64_t blocks = (norm.rows + rows_together - 1) / rows_together * units;
-  launch(held_group_kernel<Y, Z, Weight>, dim3(norm_blocks(blocks)), static_cast<unsigned>(unit * rows_together), 0,
-         stream, arguments);
+  const int threads = threads_of_group(norm.group_size);
+  HeldGroupArguments arguments{norm, static_cast<int>(norm.width / norm.group_size), 0};
+  while (1 << arguments.thread_bits < std::min(threads, 32)) ++arguments.thread_bits;
+  const int unit = std::max(threads, 32);
+  const std::int64_t groups_together = unit / threads;
+  const std::int64_t units = (arguments.groups + groups_together - 1) / groups_together;
+  const std::int64_t rows_together = std::max(1, kNormThreads / unit);
+  const std::int64_t blocks = (norm.rows + rows_together - 1) / rows_together;
+  if (units > kMaxGridYZ || blocks > std::numeric_limits<int>::max()) {
+    throw std::invalid_argument("gated_norm: " + std::to_string(norm.rows) + " rows of " + std::to_string(norm.width) +
+                                " elements are too many for a call");
+  }
+  launch(held_group_kernel<Y, Z, Weight>, dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(units)),
+         dim3(static_cast<unsigned>(unit), static_cast<unsigned>(rows_together)), 0, stream, arguments);
 }
 
 }  // namespace replayeval::cuda

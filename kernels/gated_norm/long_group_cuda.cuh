@@ -10,7 +10,9 @@ __global__ void long_group_kernel(const __grid_constant__ GatedNorm n) {
   const std::int64_t row = blockIdx.x / groups;
   const std::int64_t first = blockIdx.x % groups * n.group_size;
   const auto gate_at = [&](std::int64_t i) {
-    return gate_factor(n.activation, load_element(n.z, row * n.z_stride + first + i, n.dtype));
+    float gate[1] = {load_element(n.z, row * n.z_stride + first + i, n.dtype)};
+    gate_factors(n.activation == GateActivation::silu, gate);
+    return gate[0];
   };
   const auto input_at = [&](std::int64_t i, float gate) {
     return norm_input(n, load_element(n.y, row * n.y_stride + first + i, n.y_dtype), gate);
@@ -33,8 +35,11 @@ __global__ void long_group_kernel(const __grid_constant__ GatedNorm n) {
 }
 
 inline void launch_long_groups(cudaStream_t stream, const GatedNorm& norm) {
-  const unsigned blocks = norm_blocks(norm.rows * (norm.width / norm.group_size));
-  long_group_kernel<<<blocks, kNormThreads, 0, stream>>>(norm);
+  const std::int64_t blocks = norm.rows * (norm.width / norm.group_size);
+  if (blocks > std::numeric_limits<int>::max()) {
+    throw std::invalid_argument("gated_norm: " + std::to_string(blocks) + " groups are too many for a call");
+  }
+  long_group_kernel<<<static_cast<unsigned>(blocks), kNormThreads, 0, stream>>>(norm);
   expect_launched("gated_norm");
 }
 

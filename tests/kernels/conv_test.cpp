@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <random>
+#include <span>
 #include <utility>
 
 namespace replayeval::testing {
@@ -197,13 +198,53 @@ std::pair<Bytes, Bytes> feed_many_rows(DeviceKind kind, std::int64_t tokens, std
 }
 
 TEST_P(CausalConv, ManyRows) {
-  for (const std::int64_t tokens : {1, 2}) {
+  for (const std::int64_t tokens : {1, 2, 21}) {
     const auto expected = feed_many_rows(DeviceKind::cpu, tokens, kUnaligned);
     const auto unaligned = feed_many_rows(GetParam(), tokens, kUnaligned);
     const auto aligned = feed_many_rows(GetParam(), tokens, kAligned);
     EXPECT_EQ(aligned, unaligned);
     EXPECT_EQ(aligned.second, expected.second);  // inputs moved along, no arithmetic
   }
+}
+
+// Single inputs of slot 0, a channel each, through silu alone: the weights of the older ones are zero.
+Bytes silu_of(DeviceKind kind, const Bytes& inputs, Dtype dtype, std::int64_t pad) {
+  const auto channels = static_cast<std::int64_t>(inputs.size() / dtype_size(dtype));
+  std::vector<float> weights;
+  for (std::int64_t c = 0; c < channels; ++c) weights.insert(weights.end(), {0.0F, 0.0F, 0.0F, 1.0F});
+  DeviceBuffer weight(kind, weights.size() * sizeof(float)), in(kind, inputs.size()), out(kind, inputs.size());
+  DeviceBuffer state(kind, 3 * inputs.size());
+  weight.upload_values(weights);
+  in.upload(inputs);
+  state.upload(Bytes(state.size()));
+  causal_conv({kind, nullptr}, {1, 1, nullptr},
+              {channels, 4, weight.data<float>(), nullptr, in.data(), channels + pad, out.data(), channels + pad,
+               state.data(), 1, dtype});
+  synchronize(kind);
+  return out.download();
+}
+
+// The vectors' division is not the language's: it has to round as that one does, wherever the value lies.
+TEST_P(CausalConv, SiluOfEveryValueDoesNotDependOnTheAlignment) {
+  if (GetParam() == DeviceKind::cpu) GTEST_SKIP() << "the CPU has one way to compute it";
+  std::vector<std::uint16_t> every_sixteen_bits;
+  for (std::uint32_t bits = 0; bits < 0x10000U; ++bits) every_sixteen_bits.push_back(static_cast<std::uint16_t>(bits));
+  const auto halves = std::as_bytes(std::span(every_sixteen_bits));
+  for (const Dtype dtype : {Dtype::bfloat16, Dtype::float16}) {
+    const Bytes inputs(halves.begin(), halves.end());
+    EXPECT_EQ(silu_of(GetParam(), inputs, dtype, kAligned), silu_of(GetParam(), inputs, dtype, kUnaligned));
+  }
+  std::mt19937 random(3);
+  std::vector<std::uint32_t> words;
+  while (words.size() < std::size_t{1} << 20) {
+    const auto bits = static_cast<std::uint32_t>(random());
+    // Half of them of a size that silu bends, from 2^-8 to 2^8.
+    words.push_back(words.size() % 2 == 0 ? bits : (bits & 0x807FFFFFU) | (119U + (bits >> 23) % 16U) << 23);
+  }
+  const auto bytes = std::as_bytes(std::span(words));
+  const Bytes inputs(bytes.begin(), bytes.end());
+  EXPECT_EQ(silu_of(GetParam(), inputs, Dtype::float32, kAligned),
+            silu_of(GetParam(), inputs, Dtype::float32, kUnaligned));
 }
 
 TEST_P(CausalConv, ASlotOutOfRangeShowsOnAGpu) {

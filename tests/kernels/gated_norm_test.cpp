@@ -121,15 +121,16 @@ TEST_P(GatedNorm, MatchesFloat64) {
       }
 }
 
+// Groups of a few threads and of several warps.
 TEST_P(GatedNorm, ARowDoesNotKnowItsNeighbours) {
-  NormProblem p = random_norm(37, 96, 48, Dtype::float32, Dtype::bfloat16, 9);
-  const std::size_t row_bytes = 96 * 2;
-  for (const GateForm form : kForms) {
-    p.form = form;
-    const Bytes all = run(GetParam(), p, 0, 37);
-    for (std::int64_t r = 0; r < 37; ++r) {
-      const auto start = all.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(r) * row_bytes);
-      EXPECT_EQ(run(GetParam(), p, r, 1), Bytes(start, start + static_cast<std::ptrdiff_t>(row_bytes)));
+  constexpr std::int64_t kRows = 13;
+  for (const auto& [width, group] : std::vector<std::pair<std::int64_t, std::int64_t>>{{96, 48}, {2304, 1152}}) {
+    NormProblem p = random_norm(kRows, width, group, Dtype::float32, Dtype::bfloat16, 9);
+    for (const GateForm form : kForms) {
+      p.form = form;
+      const Bytes all = run(GetParam(), p, 0, kRows, kAligned);
+      for (std::int64_t r = 0; r < kRows; ++r)
+        EXPECT_EQ(run(GetParam(), p, r, 1, kAligned), row_bits(all, static_cast<std::size_t>(width) * 2, r));
     }
   }
 }
@@ -147,6 +148,24 @@ TEST_P(GatedNorm, AlignmentDoesNotShow) {
               << "form " << static_cast<int>(form) << ", groups of " << group;
         }
       }
+}
+
+// A gate of every size: the division has to hold from its least quotients to its largest.
+TEST_P(GatedNorm, GatesOfEverySize) {
+  NormProblem p = random_norm(1, 0, 8, Dtype::float32, Dtype::float32, 13);
+  for (std::uint32_t bits = 0; bits < 0x10000U; bits += 7) {
+    const auto stored = static_cast<std::uint16_t>(bits);
+    const float z = storage::load(&stored, 0, Dtype::bfloat16);
+    if (z >= -80.0F && z < 0x1p120F) p.z.push_back(z);  // below, exp(-z) leaves float32's range
+  }
+  p.z.resize(p.z.size() / 8 * 8);
+  p.width = static_cast<std::int64_t>(p.z.size());
+  p.y.assign(p.z.size(), 1.0F);
+  p.form = GateForm::gate_only;
+  for (const GateActivation activation : {GateActivation::silu, GateActivation::sigmoid}) {
+    p.activation = activation;
+    expect_close(p, decode_all(run(GetParam(), p, 0, 1, kAligned), p.dtype));
+  }
 }
 
 // A gate that is not a number must show, whatever the activation.
