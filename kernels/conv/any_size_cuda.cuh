@@ -1,4 +1,5 @@
-// Any number of taps, channels and any alignment: a thread computes one channel of one token.
+// Any number of taps, channels and any alignment: a thread computes one channel of one token, which also spreads a few
+// rows over more of the GPU than vectors do.
 #pragma once
 
 #include "kernels/conv/arguments_cuda.cuh"
@@ -50,10 +51,12 @@ __device__ __forceinline__ void move_window(const ConvArguments& a, std::int64_t
 }
 
 // With one token a row the thread that read the channel's state also moves it on.
-__global__ void conv_any_size_kernel(const __grid_constant__ ConvArguments a, std::int64_t elements) {
+__global__ void conv_any_size_kernel(const __grid_constant__ ConvArguments a) {
+  wait_for_earlier_launches();
+  let_later_launches_begin();
   const Conv& c = a.conv;
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= elements) return;
+  if (i >= a.block.batch * a.block.tokens * c.channels) return;
   const std::int64_t channel = i % c.channels;
   const std::int64_t row = i / c.channels / a.block.tokens;
   const std::int64_t token = i / c.channels % a.block.tokens;
@@ -72,9 +75,11 @@ __global__ void conv_any_size_kernel(const __grid_constant__ ConvArguments a, st
   if (a.block.tokens == 1) move_window(a, row, slot, channel);
 }
 
-__global__ void move_window_kernel(const __grid_constant__ ConvArguments a, std::int64_t elements) {
+__global__ void move_window_kernel(const __grid_constant__ ConvArguments a) {
+  wait_for_earlier_launches();
+  let_later_launches_begin();
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= elements) return;
+  if (i >= a.block.batch * a.conv.channels) return;
   const std::int64_t row = i / a.conv.channels;
   const std::int64_t slot = conv_slot(a.block, row);
   if (has_slot(a.conv, slot)) move_window(a, row, slot, i % a.conv.channels);
@@ -82,15 +87,11 @@ __global__ void move_window_kernel(const __grid_constant__ ConvArguments a, std:
 
 inline void launch_conv_any_size(cudaStream_t stream, const ConvArguments& a) {
   const auto blocks = [](std::int64_t elements) {
-    return conv_blocks((elements + kAnySizeThreads - 1) / kAnySizeThreads);
+    return dim3(conv_blocks((elements + kAnySizeThreads - 1) / kAnySizeThreads));
   };
-  const std::int64_t elements = a.block.batch * a.block.tokens * a.conv.channels;
-  conv_any_size_kernel<<<blocks(elements), kAnySizeThreads, 0, stream>>>(a, elements);
-  expect_launched("causal_conv");
-  if (a.block.tokens == 1) return;
   const std::int64_t windows = a.block.batch * a.conv.channels;
-  move_window_kernel<<<blocks(windows), kAnySizeThreads, 0, stream>>>(a, windows);
-  expect_launched("causal_conv, moving the window");
+  launch(conv_any_size_kernel, blocks(windows * a.block.tokens), kAnySizeThreads, 0, stream, a);
+  if (a.block.tokens > 1) launch(move_window_kernel, blocks(windows), kAnySizeThreads, 0, stream, a);
 }
 
 }  // namespace replayeval::cuda

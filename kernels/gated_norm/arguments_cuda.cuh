@@ -8,7 +8,7 @@
 
 namespace replayeval::cuda {
 
-inline constexpr int kNormThreads = 256;  // of a block, at least where groups are no longer
+inline constexpr int kNormThreads = 128;  // of a block, at least where groups are no longer
 
 __device__ __forceinline__ float inverse_root(float squares, const GatedNorm& n) {
   return 1.0F / sqrtf(squares / static_cast<float>(n.group_size) + n.eps);

@@ -50,21 +50,22 @@ class ConvStream {
     state_.upload(Bytes(state_.size()));
   }
 
-  // Tokens start..start+tokens of the one sequence for slot 2, beside a padded row; the outputs' bits.
+  // Tokens start..start+tokens of the one sequence for slot 2, behind padded rows; the outputs' bits.
   Bytes feed(std::int64_t start, std::int64_t tokens) {
     const std::size_t size = dtype_size(p_.dtype);
     const std::int64_t stride = p_.channels + pad_;
-    DeviceBuffer in(kind_, static_cast<std::size_t>(2 * tokens * stride) * size);
+    DeviceBuffer in(kind_, static_cast<std::size_t>(kRows * tokens * stride) * size);
     DeviceBuffer out(kind_, in.size());
     for (std::int64_t t = 0; t < tokens; ++t) {
       const auto first = p_.in.begin() + (start + t) * p_.channels;
       in.upload(encode_all({first, first + p_.channels}, p_.dtype),
-                static_cast<std::size_t>((tokens + t) * stride) * size);
+                static_cast<std::size_t>(((kRows - 1) * tokens + t) * stride) * size);
     }
-    const std::vector<std::int32_t> slots = {-1, 2};
-    DeviceBuffer slot_map(kind_, 2 * sizeof(std::int32_t));
+    std::vector<std::int32_t> slots(kRows, -1);
+    slots.back() = 2;
+    DeviceBuffer slot_map(kind_, slots.size() * sizeof(std::int32_t));
     slot_map.upload_values(slots);
-    causal_conv({kind_, nullptr}, {2, tokens, slot_map.data<std::int32_t>()},
+    causal_conv({kind_, nullptr}, {kRows, tokens, slot_map.data<std::int32_t>()},
                 {p_.channels, p_.taps, weight_.data<float>(), p_.has_bias ? bias_.data<float>() : nullptr, in.data(),
                  stride, out.data(), stride, state_.data(), kSlots, p_.dtype});
     synchronize(kind_);
@@ -73,8 +74,9 @@ class ConvStream {
       const auto row = [&](std::int64_t r) {
         return out.download(static_cast<std::size_t>(r * stride) * size, static_cast<std::size_t>(p_.channels) * size);
       };
-      EXPECT_EQ(row(t), Bytes(static_cast<std::size_t>(p_.channels) * size)) << "the padded row";
-      const Bytes live = row(tokens + t);
+      for (std::int64_t padded = 0; padded < kRows - 1; ++padded)
+        EXPECT_EQ(row(padded * tokens + t), Bytes(static_cast<std::size_t>(p_.channels) * size)) << "a padded row";
+      const Bytes live = row((kRows - 1) * tokens + t);
       dense.insert(dense.end(), live.begin(), live.end());
     }
     return dense;
@@ -82,7 +84,7 @@ class ConvStream {
   Bytes state() const { return state_.download(); }
 
  private:
-  static constexpr std::int64_t kSlots = 3;
+  static constexpr std::int64_t kSlots = 3, kRows = 6;  // no fewer than a GPU serves by vectors
   DeviceKind kind_;
   const ConvProblem& p_;
   std::int64_t pad_;
@@ -207,21 +209,25 @@ TEST_P(CausalConv, ManyRows) {
   }
 }
 
-// Single inputs of slot 0, a channel each, through silu alone: the weights of the older ones are zero.
+// Single inputs, a channel each, through silu alone, for every of some rows: the weights of the older ones are zero.
 Bytes silu_of(DeviceKind kind, const Bytes& inputs, Dtype dtype, std::int64_t pad) {
-  const auto channels = static_cast<std::int64_t>(inputs.size() / dtype_size(dtype));
+  constexpr std::int64_t kRows = 8;
+  const std::size_t size = dtype_size(dtype);
+  const auto channels = static_cast<std::int64_t>(inputs.size() / size) / kRows, stride = channels + pad;
   std::vector<float> weights;
   for (std::int64_t c = 0; c < channels; ++c) weights.insert(weights.end(), {0.0F, 0.0F, 0.0F, 1.0F});
-  DeviceBuffer weight(kind, weights.size() * sizeof(float)), in(kind, inputs.size()), out(kind, inputs.size());
-  DeviceBuffer state(kind, 3 * inputs.size());
+  DeviceBuffer weight(kind, weights.size() * sizeof(float)), state(kind, 3 * inputs.size());
+  DeviceBuffer in(kind, static_cast<std::size_t>(kRows * stride) * size), out(kind, in.size());
   weight.upload_values(weights);
-  in.upload(inputs);
   state.upload(Bytes(state.size()));
-  causal_conv({kind, nullptr}, {1, 1, nullptr},
-              {channels, 4, weight.data<float>(), nullptr, in.data(), channels + pad, out.data(), channels + pad,
-               state.data(), 1, dtype});
+  const std::size_t row_bytes = static_cast<std::size_t>(channels) * size;
+  for (std::size_t row = 0; row < kRows; ++row)
+    in.upload(std::span(inputs).subspan(row * row_bytes, row_bytes), row * static_cast<std::size_t>(stride) * size);
+  causal_conv(
+      {kind, nullptr}, {kRows, 1, nullptr},
+      {channels, 4, weight.data<float>(), nullptr, in.data(), stride, out.data(), stride, state.data(), kRows, dtype});
   synchronize(kind);
-  return out.download();
+  return without_padding(out.download(), kRows, channels, size, pad);
 }
 
 // The vectors' division is not the language's: it has to round as that one does, wherever the value lies.
@@ -249,18 +255,19 @@ TEST_P(CausalConv, SiluOfEveryValueDoesNotDependOnTheAlignment) {
 
 TEST_P(CausalConv, ASlotOutOfRangeShowsOnAGpu) {
   if (GetParam() == DeviceKind::cpu) GTEST_SKIP() << "the CPU refuses the call";
-  DeviceBuffer memory(GetParam(), 4096), out(GetParam(), 64), slot(GetParam(), sizeof(std::int32_t));
+  constexpr std::int64_t kRows = 6;
+  DeviceBuffer memory(GetParam(), 4096), out(GetParam(), 256), slots(GetParam(), kRows * sizeof(std::int32_t));
   memory.upload(Bytes(memory.size()));
-  slot.upload_values(std::vector<std::int32_t>{2});
+  slots.upload_values(std::vector<std::int32_t>(kRows, 2));
   for (const std::int64_t channels : {7, 8}) {
     out.upload(Bytes(out.size()));
-    causal_conv({GetParam(), nullptr}, {1, 1, slot.data<std::int32_t>()},
+    causal_conv({GetParam(), nullptr}, {kRows, 1, slots.data<std::int32_t>()},
                 {channels, 4, memory.data<float>(), nullptr, memory.data(), channels, out.data(), channels,
                  memory.data(), 2, Dtype::float32});
     synchronize(GetParam());
     const std::vector<float> values = decode_all(out.download(), Dtype::float32);
-    for (std::int64_t c = 0; c < channels; ++c) EXPECT_TRUE(std::isnan(values[static_cast<std::size_t>(c)]));
-    EXPECT_EQ(values[8], 0.0F);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      EXPECT_EQ(std::isnan(values[i]), i < static_cast<std::size_t>(kRows * channels)) << i;
     EXPECT_EQ(memory.download(), Bytes(memory.size()));
   }
 }
