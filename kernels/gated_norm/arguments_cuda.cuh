@@ -15,14 +15,16 @@ __device__ __forceinline__ float inverse_root(float squares, const GatedNorm& n)
 }
 
 // What the norm is taken of.
-__device__ __forceinline__ float norm_input(const GatedNorm& n, float y, float gate) {
-  return n.form == GateForm::norm_then_gate ? y : y * gate;
+template <GateForm kForm>
+__device__ __forceinline__ float norm_input(float y, float gate) {
+  return kForm == GateForm::norm_then_gate ? y : y * gate;
 }
 
-__device__ __forceinline__ float norm_output(const GatedNorm& n, float h, float gate, float inverse, float weight) {
-  if (n.form == GateForm::gate_only) return h;
+template <GateForm kForm>
+__device__ __forceinline__ float norm_output(float h, float gate, float inverse, float weight) {
+  if constexpr (kForm == GateForm::gate_only) return h;
   const float normed = weight * (h * inverse);
-  return n.form == GateForm::norm_then_gate ? normed * gate : normed;
+  return kForm == GateForm::norm_then_gate ? normed * gate : normed;
 }
 
 // Sum over `threads` that share a group, a power of two up to 32 or all along x, in an order that their number alone

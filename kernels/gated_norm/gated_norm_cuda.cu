@@ -26,17 +26,29 @@ void with_dtype(Dtype dtype, const Call& call) {
   }
 }
 
+template <GateForm kForm>
+void launch_form(cudaStream_t stream, const GatedNorm& norm) {
+  if (norm.group_size > kMostHeldGroup) return launch_long_groups<kForm>(stream, norm);
+  if (!vectors_aligned(norm)) return launch_held_groups<kForm, AnyVector, AnyVector, AnyVector>(stream, norm);
+  with_dtype(norm.y_dtype, [&]<Dtype kY>() {
+    with_dtype(norm.dtype, [&]<Dtype kZ>() {
+      launch_held_groups<kForm, AlignedVector<kY>, AlignedVector<kZ>, AlignedVector<Dtype::float32>>(stream, norm);
+    });
+  });
+}
+
 }  // namespace
 
 void gated_norm(void* stream, const GatedNorm& norm) {
   const auto on = static_cast<cudaStream_t>(stream);
-  if (norm.group_size > kMostHeldGroup) return launch_long_groups(on, norm);
-  if (!vectors_aligned(norm)) return launch_held_groups<AnyVector, AnyVector, AnyVector>(on, norm);
-  with_dtype(norm.y_dtype, [&]<Dtype kY>() {
-    with_dtype(norm.dtype, [&]<Dtype kZ>() {
-      launch_held_groups<AlignedVector<kY>, AlignedVector<kZ>, AlignedVector<Dtype::float32>>(on, norm);
-    });
-  });
+  switch (norm.form) {
+    case GateForm::gate_then_norm:
+      return launch_form<GateForm::gate_then_norm>(on, norm);
+    case GateForm::norm_then_gate:
+      return launch_form<GateForm::norm_then_gate>(on, norm);
+    case GateForm::gate_only:
+      return launch_form<GateForm::gate_only>(on, norm);
+  }
 }
 
 }  // namespace replayeval::cuda

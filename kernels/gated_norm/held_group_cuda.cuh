@@ -73,7 +73,7 @@ struct HeldPlace {
 };
 
 // One vector on its way from y, z and the weight to the output.
-template <class Y, class Z, class Weight>
+template <GateForm kForm, class Y, class Z, class Weight>
 struct HeldVector {
   Y y;
   Z z;
@@ -91,7 +91,7 @@ struct HeldVector {
     gate_factors(n.activation == GateActivation::silu, gate);
 #pragma unroll
     for (int i = 0; i < kVectorElements; ++i) {
-      h[i] = norm_input(n, y.value(i), gate[i]);
+      h[i] = norm_input<kForm>(y.value(i), gate[i]);
       squares = fmaf(h[i], h[i], squares);  // of an element past the group's end, 0
     }
   }
@@ -100,21 +100,20 @@ struct HeldVector {
     float out[kVectorElements];
 #pragma unroll
     for (int i = 0; i < kVectorElements; ++i) {
-      const bool norms = n.form != GateForm::gate_only;
-      out[i] = norm_output(n, h[i], gate[i], inverse, norms ? weight.value(i) : 0.0F);
+      const float factor = kForm == GateForm::gate_only ? 0.0F : weight.value(i);
+      out[i] = norm_output<kForm>(h[i], gate[i], inverse, factor);
     }
     Z::store(out, n.out, row * n.out_stride + at, n.dtype, count);
   }
 };
 
-template <class Y, class Z, class Weight>
+template <GateForm kForm, class Y, class Z, class Weight>
 __global__ void __launch_bounds__(kMostGroupThreads) held_group_kernel(const __grid_constant__ HeldGroupArguments a) {
   wait_for_earlier_launches();
   let_later_launches_begin();
   const GatedNorm& n = a.norm;
   const HeldPlace place(a);
-  const bool norms = n.form != GateForm::gate_only;
-  HeldVector<Y, Z, Weight> vectors[kHeldVectors];
+  HeldVector<kForm, Y, Z, Weight> vectors[kHeldVectors];
   const auto each_vector = [&](const auto& call) {
 #pragma unroll
     for (int v = 0; v < kHeldVectors; ++v) {
@@ -125,7 +124,7 @@ __global__ void __launch_bounds__(kMostGroupThreads) held_group_kernel(const __g
   float squares = 0.0F;
   each_vector([&](auto& vector, std::int64_t, int) { vector.gate_input(n, squares); });
   float inverse = 1.0F;
-  if (norms) {
+  if constexpr (kForm != GateForm::gate_only) {
     each_vector(
         [&](auto& vector, std::int64_t at, int count) { vector.weight.load(n.weight, at, Dtype::float32, count); });
     inverse = inverse_root(group_sum(squares, place.threads), n);
@@ -142,7 +141,7 @@ inline int threads_of_group(std::int64_t size) {
   return threads;
 }
 
-template <class Y, class Z, class Weight>
+template <GateForm kForm, class Y, class Z, class Weight>
 void launch_held_groups(cudaStream_t stream, const GatedNorm& norm) {
   const int threads = threads_of_group(norm.group_size);
   HeldGroupArguments arguments{norm, static_cast<int>(norm.width / norm.group_size), 0};
@@ -156,7 +155,7 @@ void launch_held_groups(cudaStream_t stream, const GatedNorm& norm) {
     throw std::invalid_argument("gated_norm: " + std::to_string(norm.rows) + " rows of " + std::to_string(norm.width) +
                                 " elements are too many for a call");
   }
-  launch(held_group_kernel<Y, Z, Weight>, dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(units)),
+  launch(held_group_kernel<kForm, Y, Z, Weight>, dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(units)),
          dim3(static_cast<unsigned>(unit), static_cast<unsigned>(rows_together)), 0, stream, arguments);
 }
 

@@ -5,6 +5,7 @@
 
 namespace replayeval::cuda {
 
+template <GateForm kForm>
 __global__ void long_group_kernel(const __grid_constant__ GatedNorm n) {
   const std::int64_t groups = n.width / n.group_size;
   const std::int64_t row = blockIdx.x / groups;
@@ -15,31 +16,32 @@ __global__ void long_group_kernel(const __grid_constant__ GatedNorm n) {
     return gate[0];
   };
   const auto input_at = [&](std::int64_t i, float gate) {
-    return norm_input(n, load_element(n.y, row * n.y_stride + first + i, n.y_dtype), gate);
+    return norm_input<kForm>(load_element(n.y, row * n.y_stride + first + i, n.y_dtype), gate);
   };
   float inverse = 1.0F;
-  const bool norms = n.form != GateForm::gate_only;
-  if (norms) {
+  if constexpr (kForm != GateForm::gate_only) {
     float squares = 0.0F;
     for (std::int64_t i = threadIdx.x; i < n.group_size; i += blockDim.x) {
-      const float h = input_at(i, n.form == GateForm::norm_then_gate ? 1.0F : gate_at(i));
+      const float h = input_at(i, kForm == GateForm::norm_then_gate ? 1.0F : gate_at(i));
       squares = fmaf(h, h, squares);
     }
     inverse = inverse_root(group_sum(squares, static_cast<int>(blockDim.x)), n);
   }
   for (std::int64_t i = threadIdx.x; i < n.group_size; i += blockDim.x) {
     const float gate = gate_at(i);
-    const float out = norm_output(n, input_at(i, gate), gate, inverse, norms ? n.weight[first + i] : 0.0F);
+    const float weight = kForm == GateForm::gate_only ? 0.0F : n.weight[first + i];
+    const float out = norm_output<kForm>(input_at(i, gate), gate, inverse, weight);
     store_element(n.out, row * n.out_stride + first + i, out, n.dtype);
   }
 }
 
-inline void launch_long_groups(cudaStream_t stream, const GatedNorm& norm) {
+template <GateForm kForm>
+void launch_long_groups(cudaStream_t stream, const GatedNorm& norm) {
   const std::int64_t blocks = norm.rows * (norm.width / norm.group_size);
   if (blocks > std::numeric_limits<int>::max()) {
     throw std::invalid_argument("gated_norm: " + std::to_string(blocks) + " groups are too many for a call");
   }
-  long_group_kernel<<<static_cast<unsigned>(blocks), kNormThreads, 0, stream>>>(norm);
+  long_group_kernel<kForm><<<static_cast<unsigned>(blocks), kNormThreads, 0, stream>>>(norm);
   expect_launched("gated_norm");
 }
 
