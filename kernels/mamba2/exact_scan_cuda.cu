@@ -19,9 +19,93 @@ struct ExactScanArguments {
 constexpr int kChunkTokens = 16;
 
 // In shared memory, before the operands.
+struct Scalars {
+  float dt, decay;
+  bool regular;  // ScanTile::is_regular()
+};
 struct ExactScanMemory {
-  float2 dt_and_decay[kMaxWarps][kChunkTokens];  // by the block's heads
-  float sums[kMaxWarps][kChunkTokens * ScanTile::kWarpRows];
+  Scalars scalars[kMaxWarps][kChunkTokens];                         // by the block's heads
+  bool regular[kChunkTokens];                                       // of x and B
+  float sums[kMaxWarps][(kChunkTokens + 1) * ScanTile::kWarpRows];  // those of a token after its place
+};
+
+// The chunk's operands as the tokens' steps take them.
+template <Dtype kState>
+__device__ __forceinline__ void take_chunk(const ExactScanArguments& a, const ScanRows& r, const ScanOperands& operands,
+                                           const ScanTimeSteps& time_steps, std::int64_t token, int count,
+                                           ExactScanMemory& memory) {
+  if constexpr (kState == Dtype::float32) {
+    bool regular = true;
+    const auto see = [&](const float(&values)[4]) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) regular = regular && ScanTile::is_regular(values[i]);
+    };
+    const auto taken = [&](int t) {
+      const bool all = __all_sync(0xFFFFFFFFU, regular);
+      if (threadIdx.x % 32 == 0) memory.regular[t] = all;
+      regular = true;
+    };
+    operands.take(r, token, count, 0, see, taken);
+  } else {
+    operands.take(r, token, count, 0);
+  }
+  if (!time_steps.has_one(r, count)) return;
+  const float dt = time_steps.take(a.in, a.parameters, r);
+  const float rate = decay_rate(a.parameters.A_log[r.first_head + time_steps.head()]);
+  const float decay = expf(rate * dt);
+  memory.scalars[time_steps.head()][time_steps.place()] = {dt, decay, ScanTile::is_regular(dt, decay)};
+}
+
+// A warp's rows through a chunk of tokens. A token's shares of S C are summed among the next one's steps.
+template <Dtype kState>
+class Rows {
+ public:
+  __device__ __forceinline__ Rows(const ExactScanArguments& a, const ScanRows& r)
+      : saturate_(a.state.storage.overflow == Overflow::saturate) {
+    tile_.template load<kState>(a.state.data, r.state_row(a.shape));
+  }
+
+  __device__ __forceinline__ void run(const ScanRows& r, const ScanOperands& operands, const ExactScanMemory& memory,
+                                      float* sums, int count) {
+    const Scalars* const scalars = memory.scalars[r.warp_head];
+    const float* const x = operands.x + r.warp_row;
+#pragma unroll 1
+    for (int t = 0; t < count; t += 2) {
+      const Scalars first = scalars[t];
+      const Scalars second = scalars[t + 1];  // of no use where there is no second
+      const bool second_regular = second.regular && memory.regular[t + 1];
+      step<true>(first, true, x + t * kMostRows, operands, t, sums);
+      if (t + 1 == count) break;
+      step<false>(second, second_regular, x + (t + 1) * kMostRows, operands, t + 1, sums);
+    }
+    put_sums(sums, count);
+  }
+
+  __device__ __forceinline__ void store(const ExactScanArguments& a, const ScanRows& r) {
+    tile_.template store<kState>(a.state.data, r.state_row(a.shape));
+    if (a.state.counts != nullptr) add_counts(counts_, a.state.counts);
+  }
+
+ private:
+  template <bool kLook>
+  __device__ __forceinline__ void step(const Scalars& scalars, bool regular, const float* x,
+                                       const ScanOperands& operands, int t, float* sums) {
+    tile_.multiply(scalars.decay);
+    tile_.add_outer(scalars.dt, x, operands.B + t * kScanColumns);
+    put_sums(sums, t);
+    tile_.dot(operands.C + t * kScanColumns, shares_);
+    tile_.template round<kState, kLook>(saturate_, shares_, regular, settled_, counts_);
+  }
+  __device__ __forceinline__ void put_sums(float* sums, int place) {
+    const float sum = ScanTile::fold_shares(shares_);
+    if (ScanTile::writes_row()) sums[place * ScanTile::kWarpRows + ScanTile::own_row()] = sum;
+  }
+
+  ScanTile tile_;
+  float shares_[ScanTile::kRows] = {};
+  bool saturate_;
+  bool settled_ = false;
+  ThreadCounts counts_;
 };
 
 template <Dtype kState>
@@ -37,42 +121,25 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
   const auto tokens = static_cast<int>(a.block.tokens);
   operands.fetch(r, first_token, min(tokens, kChunkTokens));
   time_steps.fetch(a.in, r, first_token, min(tokens, kChunkTokens));
-  ScanTile tile;
-  tile.load<kState>(a.state.data, r.state_row(a.shape));
+  Rows<kState> rows(a, r);
 
-  const bool saturate = a.state.storage.overflow == Overflow::saturate;
-  const bool counting = a.state.counts != nullptr;
-  ThreadCounts counts;
   float* const sums = memory.sums[threadIdx.x / 32];
   const float D = a.parameters.D[r.first_head + r.warp_head];
 #pragma unroll 1
   for (int first = 0; first < tokens; first += kChunkTokens) {
     const int count = min(kChunkTokens, tokens - first);
-    operands.take(r, first_token + first, count, 0);
-    if (time_steps.has_one(r, count)) {
-      const float dt = time_steps.take(a.in, a.parameters, r);
-      const float rate = decay_rate(a.parameters.A_log[r.first_head + time_steps.head()]);
-      memory.dt_and_decay[time_steps.head()][time_steps.place()] = make_float2(dt, expf(rate * dt));
-    }
+    take_chunk<kState>(a, r, operands, time_steps, first_token + first, count, memory);
     __syncthreads();
     const int next = min(kChunkTokens, tokens - first - count);
     operands.fetch(r, first_token + first + count, next);
     time_steps.fetch(a.in, r, first_token + first + count, next);
-#pragma unroll 1
-    for (int t = 0; t < count; ++t) {
-      const float2 scalars = memory.dt_and_decay[r.warp_head][t];
-      tile.multiply(scalars.y);
-      tile.add_outer(scalars.x, operands.x + t * r.rows + r.warp_row, operands.B + t * ScanTile::kColumns);
-      const float sum = tile.dot(operands.C + t * ScanTile::kColumns);
-      if (ScanTile::writes_row()) sums[t * ScanTile::kWarpRows + ScanTile::own_row()] = sum;
-      tile.round<kState>(saturate, counting, sum, counts);
-    }
+    rows.run(r, operands, memory, sums, count);
     __syncwarp();
-    write_y(a.out, a.writes_fours, r, D, sums, operands.x + r.warp_row, first_token + first, count);
+    write_y(a.out, a.writes_fours, r, D, sums + ScanTile::kWarpRows, operands.x + r.warp_row, first_token + first,
+            count);
     __syncthreads();
   }
-  tile.store<kState>(a.state.data, r.state_row(a.shape));
-  if (counting) add_counts(counts, a.state.counts);
+  rows.store(a, r);
 }
 
 template <Dtype kState>

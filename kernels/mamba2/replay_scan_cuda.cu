@@ -65,7 +65,7 @@ struct Span {
 
 __device__ __forceinline__ void load_entries(const ReplayScanArguments& a, const ScanRows& r, int entries,
                                              const ReplayWindow& window, const ScanOperands& operands) {
-  constexpr int kColumns = ScanTile::kColumns;
+  constexpr int kColumns = kScanColumns;
   const std::int64_t L = a.form.buffer_len;
   const auto P = static_cast<int>(a.shape.head_dim);
   const std::int64_t head = r.slot * a.shape.num_heads + r.first_head;
@@ -80,7 +80,7 @@ __device__ __forceinline__ void load_entries(const ReplayScanArguments& a, const
         const int row = r.first_row + 4 * (i % row_fours);
         return ((r.slot * a.shape.num_heads + row / P) * L + i / row_fours) * P + row % P;
       },
-      [&](int i) { return operands.x + 4 * i; });
+      [&](int i) { return operands.x + i / row_fours * kMostRows + 4 * (i % row_fours); });
   for (int i = static_cast<int>(threadIdx.x); i < r.heads * entries; i += static_cast<int>(blockDim.x)) {
     window.dt[i / entries * window.capacity + i % entries] = a.ring.dt[(head + i / entries) * L + i % entries];
   }
@@ -137,7 +137,7 @@ __device__ __forceinline__ void multiply_entries(const Span& span, const ReplayW
     const int entries = i % eights * 8;  // eight, two a quarter of the warp
     if (tokens + 1 < span.begin || tokens >= span.end || entries > tokens + 1) continue;
     const int entry = entries + lane / 8 * 2;
-    const float dot = dot_two_by_two(operands.C + tokens * ScanTile::kColumns, operands.B + entry * ScanTile::kColumns);
+    const float dot = dot_two_by_two(operands.C + tokens * kScanColumns, operands.B + entry * kScanColumns);
     const int e = lane % 8 / 2;
     if (lane % 2 == 0) window.dots[(entry + e % 2) * n + tokens + e / 2] = dot;
   }
@@ -171,7 +171,7 @@ __device__ __forceinline__ void add_entries(const ScanRows& r, const Span& span,
 #pragma unroll
     for (int k = 0; k < kTokensTogether; ++k) y[k] = scales[first + k] * sums[(first + k) * 16 + row];
     const auto add_entry = [&](int entry, int from) {
-      const float entry_x = x[entry * r.rows + row];
+      const float entry_x = x[entry * kMostRows + row];
       float weight[2][4];
       load4<Dtype::float32>(weights, entry * n + first, weight[0]);
       load4<Dtype::float32>(weights, entry * n + first + 4, weight[1]);
@@ -193,23 +193,48 @@ __device__ __forceinline__ void add_entries(const ScanRows& r, const Span& span,
 template <Dtype kState>
 __device__ __forceinline__ float flush(const ReplayScanArguments& a, const ScanRows& r, const ReplayWindow& window,
                                        const ScanOperands& operands, ScanTile& tile, ThreadCounts& counts) {
-  constexpr int kColumns = ScanTile::kColumns;
   const int n = window.capacity;
   const auto last = static_cast<int>(a.form.buffer_len) - 1;
   const float* const weights = window.weights + r.warp_head * n * n + last;
   const float scale = window.scales[r.warp_head * n + last];
   const float* const x = operands.x + r.warp_row;
   if (kState != Dtype::float32 && a.form.ring_dtype == Dtype::bfloat16 && last > 0) {
-    tile.add_together(scale, weights, n, x, r.rows, operands.B, last);
-    tile.add_outer(weights[last * n], x + last * r.rows, operands.B + last * kColumns);
+    tile.add_together(scale, weights, n, x, kMostRows, operands.B, last);
+    tile.add_outer(weights[last * n], x + last * kMostRows, operands.B + last * kScanColumns);
   } else {
     tile.multiply(scale);
-#pragma unroll 1
-    for (int j = 0; j <= last; ++j) tile.add_outer(weights[j * n], x + j * r.rows, operands.B + j * kColumns);
+#pragma unroll 2
+    for (int j = 0; j <= last; ++j) tile.add_outer(weights[j * n], x + j * kMostRows, operands.B + j * kScanColumns);
   }
-  const float sum = tile.dot(operands.C + last * kColumns);
-  tile.round<kState>(a.state.storage.overflow == Overflow::saturate, a.state.counts != nullptr, sum, counts);
+  float shares[ScanTile::kRows];
+  tile.dot(operands.C + last * kScanColumns, shares);
+  bool settled = false;
+  tile.round<kState, true>(a.state.storage.overflow == Overflow::saturate, shares, false, settled, counts);
+  const float sum = ScanTile::fold_shares(shares);
   return sum;
+}
+
+// S_0 C for the window's tokens but a flush's. A token's shares are summed among the next one's products.
+__device__ __forceinline__ void multiply_checkpoint(const ScanTile& tile, const Span& span,
+                                                    const ScanOperands& operands, float* sums) {
+  float shares[ScanTile::kRows] = {};
+  float* const own = sums + ScanTile::own_row();
+  const auto put_sums = [&](int token) {
+    const float sum = ScanTile::fold_shares(shares);
+    if (ScanTile::writes_row()) own[token * ScanTile::kWarpRows] = sum;
+  };
+  if (span.begin == span.unflushed()) return;
+  __syncwarp();  // lets the compiler put the exchanges among the products
+  tile.dot(operands.C + span.begin * kScanColumns, shares);
+#pragma unroll 1
+  for (int t = span.begin + 1; t < span.unflushed(); ++t) {
+    float next[ScanTile::kRows];
+    tile.dot(operands.C + t * kScanColumns, next);
+    put_sums(t - 1);
+#pragma unroll
+    for (int r = 0; r < ScanTile::kRows; ++r) shares[r] = next[r];
+  }
+  put_sums(span.unflushed() - 1);
 }
 
 template <Dtype kState>
@@ -254,11 +279,7 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
     time_steps.fetch(a.in, r, token + count, next.end);
     weigh_entries(a, r, span, window);
     multiply_entries(span, window, operands);
-#pragma unroll 1
-    for (int t = span.begin; t < span.unflushed(); ++t) {
-      const float sum = tile.dot(operands.C + t * ScanTile::kColumns);
-      if (ScanTile::writes_row()) sums[t * 16 + ScanTile::own_row()] = sum;
-    }
+    multiply_checkpoint(tile, span, operands, sums);
     __syncthreads();
     weigh_dots(r, span, window);
     __syncthreads();
@@ -270,8 +291,8 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
       flushed = true;
     }
     __syncwarp();
-    write_y(a.out, a.writes_fours, r, D, sums + span.begin * 16, operands.x + span.begin * r.rows + r.warp_row, token,
-            count);
+    write_y(a.out, a.writes_fours, r, D, sums + span.begin * 16, operands.x + span.begin * kMostRows + r.warp_row,
+            token, count);
     __syncthreads();
     done += count;
     token += count;

@@ -12,8 +12,8 @@
 
 namespace replayeval::mamba2::cuda {
 
-// 128 of these registers a thread: what one multiprocessor holds.
-inline constexpr int kScanBlocks = 2;
+inline constexpr int kMostRows = kMaxWarps * ScanTile::kWarpRows;  // of a block
+inline constexpr int kScanBlocks = 2;                              // at once, with 128 registers a thread
 
 // Whether y can be written four elements at a time.
 inline bool writes_fours(const Output& out) { return lies_in_fours(out.y, out.y_stride, out.dtype); }
@@ -24,7 +24,7 @@ inline bool scan_grid(const Shape& shape, const Block& block, HeadGrid& grid) {
   constexpr std::int64_t kEnoughBlocks = 264;  // two for every multiprocessor of an H200
   const std::int64_t heads_per_group = shape.num_heads / shape.num_groups;
   const std::int64_t group_rows = heads_per_group * shape.head_dim;
-  if (block.tokens == 1 || shape.state_size != ScanTile::kColumns || shape.head_dim % ScanTile::kWarpRows != 0 ||
+  if (block.tokens == 1 || shape.state_size != kScanColumns || shape.head_dim % ScanTile::kWarpRows != 0 ||
       shape.num_groups > kMaxGridYZ) {
     return false;
   }
@@ -95,7 +95,7 @@ class ScanOperands {
  public:
   float* B;  // [capacity, 128]
   float* C;  // [capacity, 128]
-  float* x;  // [capacity, rows]
+  float* x;  // [capacity, kMostRows]
 
   // memory: bytes(), aligned to 16. fours: reads_fours().
   __device__ __forceinline__ ScanOperands(char* memory, int capacity, int rows, const Inputs& in, bool fours)
@@ -103,23 +103,27 @@ class ScanOperands {
     B = reinterpret_cast<float*>(memory);
     C = B + capacity * kColumns;
     x = C + capacity * kColumns;
-    raw_ = reinterpret_cast<char*>(x + capacity * rows);
+    raw_ = reinterpret_cast<char*>(x + capacity * kMostRows);
   }
   __host__ __device__ static std::size_t bytes(int capacity, int rows, Dtype dtype) {
-    const auto elements = static_cast<std::size_t>(capacity * (2 * kColumns + rows));
-    return elements * sizeof(float) + elements * (dtype == Dtype::float32 ? 4 : 2);
+    const auto tokens = static_cast<std::size_t>(capacity);
+    return tokens * ((2 * kColumns + kMostRows) * sizeof(float) +
+                     static_cast<std::size_t>(2 * kColumns + rows) * (dtype == Dtype::float32 ? 4 : 2));
   }
 
   // Has `count` tokens from `token` on copied.
   __device__ __forceinline__ void fetch(const ScanRows& r, std::int64_t token, int count) const {
     if (fours_) {
-      for_fours(r, token, count, 0, [&](const char* from, char* raw, float* /*to*/) {
-        if (in_.dtype == Dtype::float32) {
-          __pipeline_memcpy_async(raw, from, 16);
-        } else {
-          __pipeline_memcpy_async(raw, from, 8);
-        }
-      });
+      for_fours(
+          r, token, count, 0,
+          [&](const char* from, char* raw, float* /*to*/) {
+            if (in_.dtype == Dtype::float32) {
+              __pipeline_memcpy_async(raw, from, 16);
+            } else {
+              __pipeline_memcpy_async(raw, from, 8);
+            }
+          },
+          [](int /*t*/) {});
     }
     __pipeline_commit();
   }
@@ -127,8 +131,16 @@ class ScanOperands {
   // The tokens that fetch() was called for become those of the chunk from `position` on; others see them after
   // __syncthreads().
   __device__ __forceinline__ void take(const ScanRows& r, std::int64_t token, int count, int position) const {
+    take(
+        r, token, count, position, [](const float(&)[4]) {}, [](int) {});
+  }
+  // Also calls see(values) for each four, and taken(t) after the `count` tokens' t-th, in each lane of the warp that
+  // takes it.
+  template <class See, class Taken>
+  __device__ __forceinline__ void take(const ScanRows& r, std::int64_t token, int count, int position, const See& see,
+                                       const Taken& taken) const {
     __pipeline_wait_prior(0);
-    for_fours(r, token, count, position, [&](const char* from, const char* raw, float* to) {
+    const auto use = [&](const char* from, const char* raw, float* to) {
       float values[4];
       if (!fours_) {
         load4_any(from, 0, in_.dtype, values);
@@ -140,17 +152,19 @@ class ScanOperands {
         load4<Dtype::float16>(raw, 0, values);
       }
       *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
-    });
+      see(values);
+    };
+    for_fours(r, token, count, position, use, taken);
   }
 
  private:
-  static constexpr int kColumns = ScanTile::kColumns;
+  static constexpr int kColumns = kScanColumns;
 
   // Calls use(from, raw, to) for this thread's fours of `count` tokens: where they come from, where they are copied to,
-  // and where they go to as float32.
-  template <class Use>
+  // and where they go to as float32. Then taken(t) for the t-th of them.
+  template <class Use, class Taken>
   __device__ __forceinline__ void for_fours(const ScanRows& r, std::int64_t token, int count, int position,
-                                            const Use& use) const {
+                                            const Use& use, const Taken& taken) const {
     const int element = static_cast<int>(threadIdx.x) % 32 * 4;
     const int first = static_cast<int>(threadIdx.x) / 32;
     const auto warps = static_cast<int>(blockDim.x) / 32;
@@ -163,14 +177,15 @@ class ScanOperands {
     const char* from_C = at(in_.C, in_.C_stride, r.group * kColumns);
     const char* from_x = at(in_.x, in_.x_stride, r.first_row);
     const int columns_to = (position + first) * kColumns + element;
-    const int x_to = (position + first) * rows_ + element;
+    const int x_to = (position + first) * kMostRows + element;
     const int raw_token = (2 * kColumns + rows_) * size;
     char* raw = raw_ + first * raw_token + element * size;
 #pragma unroll 1
     for (int t = 0; t < count - first; t += warps) {
       use(from_B, raw, B + columns_to + t * kColumns);
       use(from_C, raw + kColumns * size, C + columns_to + t * kColumns);
-      if (element < rows_) use(from_x, raw + 2 * kColumns * size, x + x_to + t * rows_);
+      if (element < rows_) use(from_x, raw + 2 * kColumns * size, x + x_to + t * kMostRows);
+      taken(first + t);
       from_B += warps * in_.B_stride * size;
       from_C += warps * in_.C_stride * size;
       from_x += warps * in_.x_stride * size;
@@ -184,8 +199,8 @@ class ScanOperands {
   char* raw_;
 };
 
-// y of the warp's rows and `count` tokens from `token` on. sums: [count, 16], all of it but D x; x: of these tokens, at
-// the warp's rows. fours: whether y can be written four elements at a time.
+// y of the warp's rows and `count` tokens from `token` on. sums: [count, kWarpRows], all of it but D x; x: of these
+// tokens, at the warp's rows. fours: whether y can be written four elements at a time.
 __device__ __forceinline__ void write_y(const Output& out, bool fours, const ScanRows& r, float D, const float* sums,
                                         const float* x, std::int64_t token, int count) {
   constexpr int kWarpRows = ScanTile::kWarpRows;
@@ -196,7 +211,7 @@ __device__ __forceinline__ void write_y(const Output& out, bool fours, const Sca
     float y[4];
     float own_x[4];
     load4<Dtype::float32>(sums, t * kWarpRows + row, y);
-    load4<Dtype::float32>(x, t * r.rows + row, own_x);
+    load4<Dtype::float32>(x, t * kMostRows + row, own_x);
 #pragma unroll
     for (int i = 0; i < 4; ++i) y[i] = fmaf(D, own_x[i], y[i]);
     if (!fours) {
