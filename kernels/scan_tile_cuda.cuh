@@ -73,11 +73,30 @@ struct ScanTile {
     }
   }
 
+  // Column c times by[c]; `by` in shared memory.
+  __device__ __forceinline__ void multiply_columns(const float* by) {
+#pragma unroll
+    for (int k = 0; k < kQuads; ++k) {
+      float b[4];
+      load4<Dtype::float32>(by, column_of(k), b);
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) s[r][k][i] = b[i] * s[r][k][i];
+      }
+    }
+  }
+
   // S += (weight x) B^T; x points at the warp's rows, B at column 0, both in shared memory.
   __device__ __forceinline__ void add_outer(float weight, const float* x, const float* B) {
     float factor[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) factor[r] = weight * x[row_of(r)];
+    add_outer(factor, B);
+  }
+
+  // S += factor B^T with this lane's rows of the factor.
+  __device__ __forceinline__ void add_outer(const float (&factor)[kRows], const float* B) {
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
       float b[4];
@@ -121,15 +140,24 @@ struct ScanTile {
     return shares[0] + __shfl_xor_sync(0xFFFFFFFFU, shares[0], 4);
   }
 
-  // Whether a token adds no more than count_float32() allows for: by its time step and decay, and by a value of its x
-  // or B.
-  __device__ static __forceinline__ bool is_regular(float dt, float decay) {
-    return dt >= 0x1p-20F && decay >= 0x1p-30F;
+  // From each lane's value of own_row() those of its rows. All lanes of the warp take part.
+  __device__ static __forceinline__ void spread(float own, float (&to)[kRows]) {
+    to[0] = own;
+#pragma unroll
+    for (int r = 1; r < kRows; ++r) to[r] = __shfl_xor_sync(0xFFFFFFFFU, own, 8 * r);
   }
-  __device__ static __forceinline__ bool is_regular(float value) { return value == 0.0F || fabsf(value) >= 0x1p-30F; }
+
+  // Whether a token stays within what count_float32() allows for: by its decay, a row's factor, a column's.
+  __device__ static __forceinline__ bool regular_decay(float decay) { return decay >= 0x1p-30F; }
+  __device__ static __forceinline__ bool regular_factor(float value) {
+    return value == 0.0F || fabsf(value) >= 0x1p-50F;
+  }
+  __device__ static __forceinline__ bool regular_column(float value) {
+    return value == 0.0F || fabsf(value) >= 0x1p-30F;
+  }
 
   // What a store and a load would leave, counted. `shares`: dot() of these values. Of float32 only the counting is
-  // left: Look, `settled` and `regular` are those of count_float32().
+  // left: kLook, `settled` and `regular` are those of count_float32().
   template <Dtype kState, bool kLook>
   __device__ __forceinline__ void round(bool saturate, const float (&shares)[kRows], bool regular, bool& settled,
                                         ThreadCounts& counts) {
@@ -229,7 +257,7 @@ struct ScanTile {
 
   // A lane that has a value that is not finite has such a share. Subnormal values are looked for where kLook, every
   // second token, or where it must be: `settled` says that after the last token all of the lane's were at least 2^-63,
-  // `regular` that this one was is_regular(). Then a decayed value is a multiple of 2^-116 and a product added to it
+  // `regular` that this one's parts were. Then a decayed value is a multiple of 2^-116 and a product added to it
   // one of 2^-126, so their sum is zero or no less.
   template <bool kLook>
   __device__ __forceinline__ void count_float32(const float (&shares)[kRows], bool regular, bool& settled,

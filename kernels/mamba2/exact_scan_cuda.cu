@@ -17,11 +17,12 @@ struct ExactScanArguments {
 };
 
 constexpr int kChunkTokens = 16;
+constexpr float kLeastRegularStep = 0x1p-20F;  // times a regular column's value: a regular factor
 
 // In shared memory, before the operands.
 struct Scalars {
   float dt, decay;
-  bool regular;  // ScanTile::is_regular()
+  bool regular;  // as ScanTile::round() asks
 };
 struct ExactScanMemory {
   Scalars scalars[kMaxWarps][kChunkTokens];                         // by the block's heads
@@ -34,26 +35,21 @@ template <Dtype kState>
 __device__ __forceinline__ void take_chunk(const ExactScanArguments& a, const ScanRows& r, const ScanOperands& operands,
                                            const ScanTimeSteps& time_steps, std::int64_t token, int count,
                                            ExactScanMemory& memory) {
-  if constexpr (kState == Dtype::float32) {
+  operands.take(token, count, 0, [&](int t, const float(&values)[3][4]) {
+    if (kState != Dtype::float32) return;
     bool regular = true;
-    const auto see = [&](const float(&values)[4]) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) regular = regular && ScanTile::is_regular(values[i]);
-    };
-    const auto taken = [&](int t) {
-      const bool all = __all_sync(0xFFFFFFFFU, regular);
-      if (threadIdx.x % 32 == 0) memory.regular[t] = all;
-      regular = true;
-    };
-    operands.take(r, token, count, 0, see, taken);
-  } else {
-    operands.take(r, token, count, 0);
-  }
+    for (int i = 0; i < 4; ++i)
+      regular = regular && ScanTile::regular_column(values[0][i]) && ScanTile::regular_column(values[2][i]);
+    regular = __all_sync(0xFFFFFFFFU, regular);
+    if (threadIdx.x % 32 == 0) memory.regular[t] = regular;
+  });
   if (!time_steps.has_one(r, count)) return;
   const float dt = time_steps.take(a.in, a.parameters, r);
   const float rate = decay_rate(a.parameters.A_log[r.first_head + time_steps.head()]);
   const float decay = expf(rate * dt);
-  memory.scalars[time_steps.head()][time_steps.place()] = {dt, decay, ScanTile::is_regular(dt, decay)};
+  memory.scalars[time_steps.head()][time_steps.place()] = {dt, decay,
+                                                           ScanTile::regular_decay(decay) && dt >= kLeastRegularStep};
 }
 
 // A warp's rows through a chunk of tokens. A token's shares of S C are summed among the next one's steps.
@@ -62,7 +58,7 @@ class Rows {
  public:
   __device__ __forceinline__ Rows(const ExactScanArguments& a, const ScanRows& r)
       : saturate_(a.state.storage.overflow == Overflow::saturate) {
-    tile_.template load<kState>(a.state.data, r.state_row(a.shape));
+    tile_.template load<kState>(a.state.data, r.state_row(head_shape(a.shape)));
   }
 
   __device__ __forceinline__ void run(const ScanRows& r, const ScanOperands& operands, const ExactScanMemory& memory,
@@ -82,7 +78,7 @@ class Rows {
   }
 
   __device__ __forceinline__ void store(const ExactScanArguments& a, const ScanRows& r) {
-    tile_.template store<kState>(a.state.data, r.state_row(a.shape));
+    tile_.template store<kState>(a.state.data, r.state_row(head_shape(a.shape)));
     if (a.state.counts != nullptr) add_counts(counts_, a.state.counts);
   }
 
@@ -113,13 +109,13 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
     exact_scan_kernel(const __grid_constant__ ExactScanArguments a) {
   extern __shared__ __align__(16) char scan_memory[];
   auto& memory = *reinterpret_cast<ExactScanMemory*>(scan_memory);
-  const ScanRows r(a.shape, a.block, a.cut);
+  const ScanRows r(head_shape(a.shape), a.block, a.cut);
   if (!r.has_slot(a.state)) return fill_rows(a.block, a.out, r);
-  const ScanOperands operands(scan_memory + sizeof(ExactScanMemory), kChunkTokens, r.rows, a.in, a.reads_fours);
+  const ScanOperands operands(scan_memory + sizeof(ExactScanMemory), kChunkTokens, r, a.in, a.reads_fours);
   ScanTimeSteps time_steps(kChunkTokens);
   const std::int64_t first_token = r.first_token(a.block);
   const auto tokens = static_cast<int>(a.block.tokens);
-  operands.fetch(r, first_token, min(tokens, kChunkTokens));
+  operands.fetch(first_token, min(tokens, kChunkTokens));
   time_steps.fetch(a.in, r, first_token, min(tokens, kChunkTokens));
   Rows<kState> rows(a, r);
 
@@ -131,7 +127,7 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
     take_chunk<kState>(a, r, operands, time_steps, first_token + first, count, memory);
     __syncthreads();
     const int next = min(kChunkTokens, tokens - first - count);
-    operands.fetch(r, first_token + first + count, next);
+    operands.fetch(first_token + first + count, next);
     time_steps.fetch(a.in, r, first_token + first + count, next);
     rows.run(r, operands, memory, sums, count);
     __syncwarp();
@@ -156,7 +152,7 @@ void launch_exact(cudaStream_t stream, const HeadGrid& grid, const ExactScanArgu
 bool exact_scan(cudaStream_t stream, const Shape& shape, const Block& block, const Inputs& in,
                 const Parameters& parameters, const State& state, const Output& out) {
   HeadGrid all;
-  if (!scan_grid(shape, block, all)) return false;
+  if (!scan_grid(head_shape(shape), block, all)) return false;
   for_batch(all, block.batch, [&](const HeadGrid& grid) {
     const ExactScanArguments arguments{
         shape, block, in, parameters, state, out, grid.cut, reads_fours(in), writes_fours(out)};

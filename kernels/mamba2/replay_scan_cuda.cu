@@ -241,12 +241,12 @@ template <Dtype kState>
 __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
     replay_scan_kernel(const __grid_constant__ ReplayScanArguments a) {
   extern __shared__ __align__(16) char scan_memory[];
-  const ScanRows r(a.shape, a.block, a.cut);
+  const ScanRows r(head_shape(a.shape), a.block, a.cut);
   const auto L = static_cast<int>(a.form.buffer_len);
   const int cursor = r.has_slot(a.state) ? a.ring.cursor[r.slot] : -1;
   if (cursor < 0 || cursor >= L) return fill_rows(a.block, a.out, r);
   const ReplayWindow window(scan_memory, padded(L), r.rows, r.heads);
-  const ScanOperands operands(window.operands, window.capacity, r.rows, a.in, a.reads_fours);
+  const ScanOperands operands(window.operands, window.capacity, r, a.in, a.reads_fours);
   ScanTimeSteps time_steps(window.capacity);
   const auto tokens = static_cast<int>(a.block.tokens);
   const auto span_from = [&](int position, int token) {
@@ -255,10 +255,10 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
   };
   Span span = span_from(cursor, 0);
   std::int64_t token = r.first_token(a.block);
-  operands.fetch(r, token, span.end - span.begin);
+  operands.fetch(token, span.end - span.begin);
   time_steps.fetch(a.in, r, token, span.end - span.begin);
   ScanTile tile;
-  tile.load<kState>(a.state.data, r.state_row(a.shape));
+  tile.load<kState>(a.state.data, r.state_row(head_shape(a.shape)));
   load_entries(a, r, cursor, window, operands);
 
   const float D = a.parameters.D[r.first_head + r.warp_head];
@@ -268,14 +268,14 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
 #pragma unroll 1
   for (int done = 0; done < tokens;) {
     const int count = span.end - span.begin;
-    operands.take(r, token, count, span.begin);
+    operands.take(token, count, span.begin, [](int /*t*/, const float(&)[3][4]) {});
     if (time_steps.has_one(r, count)) {
       window.dt[time_steps.head() * window.capacity + span.begin + time_steps.place()] =
           time_steps.take(a.in, a.parameters, r);
     }
     __syncthreads();
     const Span next = span_from(0, done + count);
-    operands.fetch(r, token + count, next.end);
+    operands.fetch(token + count, next.end);
     time_steps.fetch(a.in, r, token + count, next.end);
     weigh_entries(a, r, span, window);
     multiply_entries(span, window, operands);
@@ -299,7 +299,7 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
     span = next;
   }
   if (!flushed) return;
-  tile.store<kState>(a.state.data, r.state_row(a.shape));
+  tile.store<kState>(a.state.data, r.state_row(head_shape(a.shape)));
   if (a.state.counts != nullptr) add_counts(counts, a.state.counts);
 }
 
@@ -322,7 +322,7 @@ bool replay_scan(cudaStream_t stream, const Shape& shape, const ReplayForm& form
   // A ring that rounds what comes in would need both, the rounded and the unrounded.
   const bool rounds = form.ring_dtype == Dtype::bfloat16 && in.dtype != Dtype::bfloat16;
   if (form.route != Route::output_only || form.flush != Flush::summed || form.buffer_len > kMostEntries || rounds ||
-      !scan_grid(shape, block, all)) {
+      !scan_grid(head_shape(shape), block, all)) {
     return false;
   }
   for_batch(all, block.batch, [&](const HeadGrid& grid) {
