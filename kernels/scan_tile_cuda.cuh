@@ -158,13 +158,15 @@ struct ScanTile {
 
   // What a store and a load would leave, counted. `shares`: dot() of these values. Of float32 only the counting is
   // left: kLook, `settled` and `regular` are those of count_float32().
-  template <Dtype kState, bool kLook>
+  // kAtOnce: rows of a lane in 16 bits, the fewer the fewer registers.
+  template <Dtype kState, bool kLook, int kAtOnce>
   __device__ __forceinline__ void round(bool saturate, const float (&shares)[kRows], bool regular, bool& settled,
                                         ThreadCounts& counts) {
     if constexpr (kState == Dtype::float32) {
       count_float32<kLook>(shares, regular, settled, counts);
     } else {
-      round_halves<kState>(saturate, counts);
+#pragma unroll
+      for (int r = 0; r < kRows; r += kAtOnce) round_halves<kState, kAtOnce>(r, saturate, counts);
     }
   }
 
@@ -274,7 +276,7 @@ struct ScanTile {
       if (finite && settled && regular) return;
       settled = false;
     }
-    count_stores<Dtype::float32>(false, counts);
+    count_stores<Dtype::float32, kRows>(0, false, counts);
   }
   __device__ static __forceinline__ float larger_or_nan(float a, float b) {
     float larger;
@@ -282,40 +284,52 @@ struct ScanTile {
     return larger;
   }
 
-  using Packed = std::uint32_t[kRows][kQuads][2];  // pairs as stored in 16 bits
+  template <int kAtOnce>
+  using Packed = std::uint32_t[kAtOnce][kQuads][2];  // pairs as stored in 16 bits
 
-  template <Dtype kState>
-  __device__ __forceinline__ void round_halves(bool saturate, ThreadCounts& counts) {
-    Packed packed;
+  // Rows from `first` on.
+  template <Dtype kState, int kAtOnce>
+  __device__ __forceinline__ void round_halves(int first, bool saturate, ThreadCounts& counts) {
+    Packed<kAtOnce> packed;
+    pack<kState>(first, packed);
+    if (has_rare<kState>(packed)) {
+      count_stores<kState, kAtOnce>(first, saturate, counts);
+      if (saturate) {
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
+        for (int r = 0; r < kAtOnce; ++r) {
 #pragma unroll
-      for (int k = 0; k < kQuads; ++k) {
-        packed[r][k][0] = encode_pair<kState>(s[r][k][0], s[r][k][1]);
-        packed[r][k][1] = encode_pair<kState>(s[r][k][2], s[r][k][3]);
+          for (int k = 0; k < kQuads; ++k) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) s[first + r][k][i] = saturated<kState>(s[first + r][k][i]);
+          }
+        }
+        pack<kState>(first, packed);
       }
-    }
-    // Where no value reaches the largest, saturation changes nothing.
-    const bool rare = has_rare<kState>(packed);
-    if (rare) {
-      count_stores<kState>(saturate, counts);
     } else if (kState == Dtype::float16) {
       counts.subnormal += subnormal_halves(packed);
     }
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kAtOnce; ++r) {
 #pragma unroll
       for (int k = 0; k < kQuads; ++k) {
-        if (rare && saturate) {
-#pragma unroll
-          for (int i = 0; i < 4; ++i) s[r][k][i] = saturated<kState>(s[r][k][i]);
-          packed[r][k][0] = encode_pair<kState>(s[r][k][0], s[r][k][1]);
-          packed[r][k][1] = encode_pair<kState>(s[r][k][2], s[r][k][3]);
-        }
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          s[r][k][2 * i] = decode<kState>(packed[r][k][i] & 0xFFFFU);
-          s[r][k][2 * i + 1] = decode<kState>(packed[r][k][i] >> 16);
+          s[first + r][k][2 * i] = decode<kState>(packed[r][k][i] & 0xFFFFU);
+          s[first + r][k][2 * i + 1] = decode<kState>(packed[r][k][i] >> 16);
+        }
+      }
+    }
+  }
+
+  template <Dtype kState, int kAtOnce>
+  __device__ __forceinline__ void pack(int first, std::uint32_t (&to)[kAtOnce][kQuads][2]) const {
+#pragma unroll
+    for (int r = 0; r < kAtOnce; ++r) {
+#pragma unroll
+      for (int k = 0; k < kQuads; ++k) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          to[r][k][i] = encode_pair<kState>(s[first + r][k][2 * i], s[first + r][k][2 * i + 1]);
         }
       }
     }
@@ -340,13 +354,13 @@ struct ScanTile {
 
   // Of pairs as stored: whether a value is as large as the largest, or NaN; of bfloat16 also if one is subnormal or
   // zero.
-  template <Dtype kState>
-  __device__ static __forceinline__ bool has_rare(const Packed& packed) {
+  template <Dtype kState, int kAtOnce>
+  __device__ static __forceinline__ bool has_rare(const std::uint32_t (&packed)[kAtOnce][kQuads][2]) {
     using Pair = std::conditional_t<kState == Dtype::bfloat16, __nv_bfloat162, __half2>;
     Pair most = __habs2(reinterpret_cast<const Pair&>(packed[0][0][0]));
     Pair least = most;
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kAtOnce; ++r) {
 #pragma unroll
       for (int k = 0; k < kQuads; ++k) {
 #pragma unroll
@@ -364,12 +378,13 @@ struct ScanTile {
     return large || (kState == Dtype::bfloat16 && ((low & 0xFFFFU) < 0x80U || (low >> 16) < 0x80U));
   }
 
-  __device__ static __forceinline__ std::uint32_t subnormal_halves(const Packed& packed) {
+  template <int kAtOnce>
+  __device__ static __forceinline__ std::uint32_t subnormal_halves(const std::uint32_t (&packed)[kAtOnce][kQuads][2]) {
     const __half2 smallest_normal = __float2half2_rn(0x1p-14F);
     const __half2 zero = __float2half2_rn(0.0F);
     __half2 count = zero;
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kAtOnce; ++r) {
 #pragma unroll
       for (int k = 0; k < kQuads; ++k) {
 #pragma unroll
@@ -382,14 +397,14 @@ struct ScanTile {
     return static_cast<std::uint32_t>(__low2float(count) + __high2float(count));
   }
 
-  template <Dtype kState>
-  __device__ __forceinline__ void count_stores(bool saturate, ThreadCounts& counts) const {
+  template <Dtype kState, int kAtOnce>
+  __device__ __forceinline__ void count_stores(int first, bool saturate, ThreadCounts& counts) const {
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kAtOnce; ++r) {
 #pragma unroll
       for (int k = 0; k < kQuads; ++k) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) count<kState>(s[r][k][i], saturate, counts);
+        for (int i = 0; i < 4; ++i) count<kState>(s[first + r][k][i], saturate, counts);
       }
     }
   }

@@ -66,13 +66,17 @@ class Rows {
     const Scalars* const scalars = memory.scalars[r.warp_head];
     const float* const x = operands.x + r.warp_row;
 #pragma unroll 1
-    for (int t = 0; t < count; t += 2) {
-      const Scalars first = scalars[t];
-      const Scalars second = scalars[t + 1];  // of no use where there is no second
-      const bool second_regular = second.regular && memory.regular[t + 1];
-      step<true>(first, true, x + t * kMostRows, operands, t, sums);
-      if (t + 1 == count) break;
-      step<false>(second, second_regular, x + (t + 1) * kMostRows, operands, t + 1, sums);
+    for (int t = 0; t < count; t += kTogether) {
+      if constexpr (kTogether == 1) {
+        step<true>(scalars[t], true, x + t * kMostRows, operands, t, sums);
+      } else {
+        const Scalars first = scalars[t];
+        const Scalars second = scalars[t + 1];  // of no use where there is no second
+        const bool second_regular = second.regular && memory.regular[t + 1];
+        step<true>(first, true, x + t * kMostRows, operands, t, sums);
+        if (t + 1 == count) break;
+        step<false>(second, second_regular, x + (t + 1) * kMostRows, operands, t + 1, sums);
+      }
     }
     put_sums(sums, count);
   }
@@ -83,6 +87,8 @@ class Rows {
   }
 
  private:
+  static constexpr int kTogether = kState == Dtype::float32 ? 2 : 1;  // tokens: see ScanTile::count_float32()
+
   template <bool kLook>
   __device__ __forceinline__ void step(const Scalars& scalars, bool regular, const float* x,
                                        const ScanOperands& operands, int t, float* sums) {
@@ -90,7 +96,7 @@ class Rows {
     tile_.add_outer(scalars.dt, x, operands.B + t * kScanColumns);
     put_sums(sums, t);
     tile_.dot(operands.C + t * kScanColumns, shares_);
-    tile_.template round<kState, kLook>(saturate_, shares_, regular, settled_, counts_);
+    tile_.template round<kState, kLook, ScanTile::kRows>(saturate_, shares_, regular, settled_, counts_);
   }
   __device__ __forceinline__ void put_sums(float* sums, int place) {
     const float sum = ScanTile::fold_shares(shares_);

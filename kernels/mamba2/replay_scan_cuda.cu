@@ -209,9 +209,8 @@ __device__ __forceinline__ float flush(const ReplayScanArguments& a, const ScanR
   float shares[ScanTile::kRows];
   tile.dot(operands.C + last * kScanColumns, shares);
   bool settled = false;
-  tile.round<kState, true>(a.state.storage.overflow == Overflow::saturate, shares, false, settled, counts);
-  const float sum = ScanTile::fold_shares(shares);
-  return sum;
+  tile.round<kState, true, 1>(a.state.storage.overflow == Overflow::saturate, shares, false, settled, counts);
+  return ScanTile::fold_shares(shares);
 }
 
 // S_0 C for the window's tokens but a flush's. A token's shares are summed among the next one's products.
