@@ -251,12 +251,38 @@ TEST_P(DeltaRuleBits, StreamedStepsEqualBlocks) {
   }
 }
 
-// The same with many heads instead of many sequences: few launches, for the sanitizers.
+// A step as engines take it: the case that has kernels of its own.
+bool is_published(const DeltaArm& arm) {
+  return arm.replay && arm.form.route == Route::output_only && arm.form.ring_form == delta_rule::RingForm::deltas &&
+         arm.form.ring_dtype == Dtype::bfloat16;
+}
+
+// Batches too small for that, at every length of a ring that they are fast for and one more.
+TEST_P(DeltaRuleBits, StepsOfFewRowsEqualBlocks) {
+  if (device() == DeviceKind::cpu) GTEST_SKIP() << "the CPU has one way for all batches";
+  for (const auto& [shape, dtype] : std::vector<std::pair<delta_rule::Shape, Dtype>>{
+           {{2, 4, 128, 128}, Dtype::bfloat16}, {{1, 3, 128, 64}, Dtype::float32}, {{2, 2, 128, 96}, Dtype::float16}}) {
+    const DeltaProblem problem = random_delta_problem(family(), shape, 5, 9, dtype, 15);
+    const DeltaProblem cycles = random_delta_problem(family(), shape, 1, 40, dtype, 16);  // every position of a ring
+    for (const std::int64_t L : {1, 2, 3, 5, 15, 16, 17}) {
+      for (const DeltaArm& arm : every_delta_arm(L)) {
+        if (!is_published(arm)) continue;
+        SCOPED_TRACE(arm_name(arm) + " value_dim " + std::to_string(shape.value_dim));
+        expect_steps_equal_blocks(device(), problem, arm, 2);
+        expect_modes_agree(device(), cycles, arm);
+      }
+    }
+  }
+}
+
+// Many heads instead of many sequences, or few of both: few launches, for the sanitizers.
 TEST_P(DeltaRuleBits, ManyHeadsStreamToo) {
-  const auto problem = random_delta_problem(family(), {88, 176, 128, 128}, 3, 9, Dtype::bfloat16, 14);
+  const auto many = random_delta_problem(family(), {88, 176, 128, 128}, 3, 9, Dtype::bfloat16, 14);
+  const auto few = random_delta_problem(family(), {1, 2, 128, 128}, 3, 9, Dtype::bfloat16, 14);
   int turn = 0;
   for (const auto& arm : every_delta_arm(4)) {
-    if (turn++ % 7 == 0) expect_steps_equal_blocks(device(), problem, arm, 1);
+    if (turn++ % 7 == 0 || is_published(arm)) expect_steps_equal_blocks(device(), many, arm, 1);
+    if (is_published(arm)) expect_steps_equal_blocks(device(), few, arm, 1);
   }
 }
 
