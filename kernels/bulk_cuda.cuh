@@ -77,7 +77,7 @@ __device__ __forceinline__ void prefetch(const void* global) {
   REPLAYEVAL_HOPPER("prefetch.global.L2 [%0];" ::"l"(global) : "memory");
 }
 
-// What this thread wrote to shared memory comes before later copies to it, once others know of it.
+// What this thread did with shared memory, loads too, comes before later copies to it, once others know of it.
 __device__ __forceinline__ void fence_before_copies() {
   REPLAYEVAL_HOPPER("fence.proxy.async.shared::cta;" ::: "memory");
 }

@@ -71,8 +71,9 @@ __device__ __forceinline__ void lay_out_columns(char* chunk, int count) {
   }
 }
 
-// The same by a block from columns in float32 that hold what bfloat16 does; `count` entries of them are left.
-__device__ __forceinline__ void lay_out_columns(const float* columns, int count, char* chunk) {
+// The same by a block to another place; pair(j, half) is the lane's quad's first or second half of entry j < count.
+template <class Pair>
+__device__ __forceinline__ void lay_out_pairs(int count, char* chunk, const Pair& pair) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   for (int part = static_cast<int>(threadIdx.x) / 32; part < 8; part += static_cast<int>(blockDim.x) / 32) {
     const int half = part / 4;
@@ -81,14 +82,20 @@ __device__ __forceinline__ void lay_out_columns(const float* columns, int count,
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int j = entry_of(t, k);
-      uint2 bits = make_uint2(0U, 0U);
-      if (j < count) {
-        bits = *reinterpret_cast<const uint2*>(columns + j * ProductTile::kMaxStateSize + 4 * lane + 2 * half);
-      }
-      of[k] = __byte_perm(bits.x, bits.y, 0x7632);
+      of[k] = j < count ? pair(j, half) : 0U;
     }
     *columns_at(chunk, 2 * (lane % 4) + half, lane / 4 * 4 + t) = lane_columns(of);
   }
+}
+
+// From columns in float32 that hold what bfloat16 does; `count` entries of them are left.
+__device__ __forceinline__ void lay_out_columns(const float* columns, int count, char* chunk) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  lay_out_pairs(count, chunk, [&](int j, int half) {
+    const float* at = columns + j * ProductTile::kMaxStateSize + 4 * lane + 2 * half;
+    const float2 two = *reinterpret_cast<const float2*>(at);
+    return upper_halves(two.x, two.y);
+  });
 }
 
 __device__ __forceinline__ void multiply_add(float (&sum)[4], const uint4& a, std::uint32_t b0, std::uint32_t b1) {
@@ -106,10 +113,16 @@ struct FactorParts {
   template <class Factor>
   __device__ __forceinline__ void take(const Factor& factor) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
+    float factors[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) factors[k] = factor(entry_of(lane % 4, k), lane / 4);
+    take(factors);
+  }
+  // The same of what the lane 4 row + t has: f of the entries entry_of(t, k).
+  __device__ __forceinline__ void take(const float (&factors)[4]) {
 #pragma unroll
     for (int pair = 0; pair < 2; ++pair) {
-      float rest[2] = {factor(entry_of(lane % 4, 2 * pair), lane / 4),
-                       factor(entry_of(lane % 4, 2 * pair + 1), lane / 4)};
+      float rest[2] = {factors[2 * pair], factors[2 * pair + 1]};
 #pragma unroll
       for (int p = 0; p < 3; ++p) {
         part[p][pair] = upper_halves(rest[0], rest[1]);  // cut off, not rounded: nothing overflows
@@ -136,7 +149,7 @@ struct EntrySums {
     for (int i = 0; i < kChunkProducts; ++i) of[i][0] = of[i][1] = of[i][2] = of[i][3] = 0.0F;
   }
 
-  // factor(j, row) as in FactorParts::take().
+  // factor: as FactorParts::take() has it.
   template <class Factor>
   __device__ __forceinline__ void add_chunk(const char* chunk, const Factor& factor) {
     const int lane = static_cast<int>(threadIdx.x) % 32;

@@ -54,14 +54,14 @@ inline int device_attribute(cudaDeviceAttr attribute) {
 // Launches `kernel`, on a Hopper GPU so that it may overlap with the launch before it: it must call
 // wait_for_earlier_launches().
 template <class Arguments>
-void launch(void (*kernel)(Arguments), dim3 blocks, unsigned threads, std::size_t shared, cudaStream_t stream,
+void launch(void (*kernel)(Arguments), dim3 blocks, dim3 threads, std::size_t shared, cudaStream_t stream,
             const Arguments& arguments) {
   cudaLaunchAttribute overlap{};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = blocks;
-  config.blockDim = dim3(threads);
+  config.blockDim = threads;
   config.dynamicSmemBytes = shared;
   config.stream = stream;
   config.attrs = &overlap;

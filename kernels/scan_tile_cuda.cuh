@@ -14,12 +14,14 @@
 
 namespace replayeval::cuda {
 
+inline constexpr int kScanColumns = 128;
+static_assert(kScanColumns == Tile128<true>::kMaxStateSize);
+
 struct ScanTile {
-  static constexpr int kColumns = 128;
+  static constexpr int kColumns = kScanColumns;
   static constexpr int kRows = 4;   // of a lane
   static constexpr int kQuads = 4;  // of columns, of a lane
   static constexpr int kWarpRows = 16;
-  static_assert(kColumns == Tile128<true>::kMaxStateSize);
 
   float s[kRows][kQuads][4];
 
@@ -71,11 +73,30 @@ struct ScanTile {
     }
   }
 
+  // Column c times by[c]; `by` in shared memory.
+  __device__ __forceinline__ void multiply_columns(const float* by) {
+#pragma unroll
+    for (int k = 0; k < kQuads; ++k) {
+      float b[4];
+      load4<Dtype::float32>(by, column_of(k), b);
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) s[r][k][i] = b[i] * s[r][k][i];
+      }
+    }
+  }
+
   // S += (weight x) B^T; x points at the warp's rows, B at column 0, both in shared memory.
   __device__ __forceinline__ void add_outer(float weight, const float* x, const float* B) {
     float factor[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) factor[r] = weight * x[row_of(r)];
+    add_outer(factor, B);
+  }
+
+  // S += factor B^T with this lane's rows of the factor.
+  __device__ __forceinline__ void add_outer(const float (&factor)[kRows], const float* B) {
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
       float b[4];
@@ -88,8 +109,8 @@ struct ScanTile {
     }
   }
 
-  // S C for the warp's rows, C in shared memory. Each lane gets the sum of own_row(); all lanes of the warp take part.
-  __device__ __forceinline__ float dot(const float* C) const {
+  // This lane's shares of S C for its rows, C in shared memory.
+  __device__ __forceinline__ void dot(const float* C, float (&shares)[kRows]) const {
     float pair[2][kRows];  // of quads q and q + 16; q + 8 and q + 24
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -107,59 +128,45 @@ struct ScanTile {
         }
       }
     }
-    float sum[kRows];
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) sum[r] = pair[0][r] + pair[1][r];
-    sum[0] = sum[0] + __shfl_xor_sync(0xFFFFFFFFU, sum[2], 16);
-    sum[1] = sum[1] + __shfl_xor_sync(0xFFFFFFFFU, sum[3], 16);
-    sum[0] = sum[0] + __shfl_xor_sync(0xFFFFFFFFU, sum[1], 8);
-    return sum[0] + __shfl_xor_sync(0xFFFFFFFFU, sum[0], 4);
+    for (int r = 0; r < kRows; ++r) shares[r] = pair[0][r] + pair[1][r];
+  }
+  // From the lanes' shares the sum of own_row(); all lanes of the warp take part. The exchanges take long: better done
+  // among other work.
+  __device__ static __forceinline__ float fold_shares(float (&shares)[kRows]) {
+    shares[0] = shares[0] + __shfl_xor_sync(0xFFFFFFFFU, shares[2], 16);
+    shares[1] = shares[1] + __shfl_xor_sync(0xFFFFFFFFU, shares[3], 16);
+    shares[0] = shares[0] + __shfl_xor_sync(0xFFFFFFFFU, shares[1], 8);
+    return shares[0] + __shfl_xor_sync(0xFFFFFFFFU, shares[0], 4);
   }
 
-  // What a store and a load would leave, counted where `counting`. `sum`: what this lane has of dot() of these values.
-  template <Dtype kState>
-  __device__ __forceinline__ void round(bool saturate, bool counting, float sum, ThreadCounts& counts) {
+  // From each lane's value of own_row() those of its rows. All lanes of the warp take part.
+  __device__ static __forceinline__ void spread(float own, float (&to)[kRows]) {
+    to[0] = own;
+#pragma unroll
+    for (int r = 1; r < kRows; ++r) to[r] = __shfl_xor_sync(0xFFFFFFFFU, own, 8 * r);
+  }
+
+  // Whether a token stays within what count_float32() allows for: by its decay, a row's factor, a column's.
+  __device__ static __forceinline__ bool regular_decay(float decay) { return decay >= 0x1p-30F; }
+  __device__ static __forceinline__ bool regular_factor(float value) {
+    return value == 0.0F || fabsf(value) >= 0x1p-50F;
+  }
+  __device__ static __forceinline__ bool regular_column(float value) {
+    return value == 0.0F || fabsf(value) >= 0x1p-30F;
+  }
+
+  // What a store and a load would leave, counted. `shares`: dot() of these values. Of float32 only the counting is
+  // left: kLook, `settled` and `regular` are those of count_float32().
+  // kAtOnce: rows of a lane in 16 bits, the fewer the fewer registers.
+  template <Dtype kState, bool kLook, int kAtOnce>
+  __device__ __forceinline__ void round(bool saturate, const float (&shares)[kRows], bool regular, bool& settled,
+                                        ThreadCounts& counts) {
     if constexpr (kState == Dtype::float32) {
-      if (counting && __any_sync(0xFFFFFFFFU, !(fabsf(sum) <= max_finite<kState>()) || !all_moderate())) {
-        if (__any_sync(0xFFFFFFFFU, !(fabsf(sum) <= max_finite<kState>()) || least() < 0x1p-126F)) {
-          count_stores<kState>(saturate, counts);
-        }
-      }
+      count_float32<kLook>(shares, regular, settled, counts);
     } else {
-      std::uint32_t packed[kRows][kQuads][2];
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-        for (int k = 0; k < kQuads; ++k) {
-          packed[r][k][0] = encode_pair<kState>(s[r][k][0], s[r][k][1]);
-          packed[r][k][1] = encode_pair<kState>(s[r][k][2], s[r][k][3]);
-        }
-      }
-      // Where no value reaches the largest, saturation changes nothing.
-      if ((counting || saturate) && __any_sync(0xFFFFFFFFU, has_rare<kState>(packed))) {
-        if (counting) count_stores<kState>(saturate, counts);
-#pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-          for (int k = 0; k < kQuads; ++k) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) s[r][k][i] = rounded<kState>(s[r][k][i], saturate);
-          }
-        }
-        return;
-      }
-      if (kState == Dtype::float16 && counting) counts.subnormal += subnormal_halves(packed);
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-        for (int k = 0; k < kQuads; ++k) {
-#pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            s[r][k][2 * i] = decode<kState>(packed[r][k][i] & 0xFFFFU);
-            s[r][k][2 * i + 1] = decode<kState>(packed[r][k][i] >> 16);
-          }
-        }
-      }
+      for (int r = 0; r < kRows; r += kAtOnce) round_halves<kState, kAtOnce>(r, saturate, counts);
     }
   }
 
@@ -239,34 +246,93 @@ struct ScanTile {
 
   // From the products' order of rows to the registers'.
   __device__ static __forceinline__ void order_rows(float (&value)[kRows]) {
-    const bool odd = (lane() & 8) != 0;
-    const bool far = (lane() & 16) != 0;
-    const float near_pair[2] = {odd ? value[1] : value[0], odd ? value[0] : value[1]};
-    const float far_pair[2] = {odd ? value[3] : value[2], odd ? value[2] : value[3]};
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      value[i] = far ? far_pair[i] : near_pair[i];
-      value[2 + i] = far ? near_pair[i] : far_pair[i];
-    }
+    const auto exchange = [](bool swapped, float& a, float& b) {
+      const float first = a;
+      a = swapped ? b : first;
+      b = swapped ? first : b;
+    };
+    exchange((lane() & 8) != 0, value[0], value[1]);
+    exchange((lane() & 8) != 0, value[2], value[3]);
+    exchange((lane() & 16) != 0, value[0], value[2]);
+    exchange((lane() & 16) != 0, value[1], value[3]);
   }
 
-  using Packed = std::uint32_t[kRows][kQuads][2];  // pairs as stored in 16 bits
-
-  // Three tests for what count_stores() counts that most tokens pass. In float32 a value that is not finite shows in
-  // its row's sum; this is about the small ones, and is true only where every value's exponent has its second highest
-  // bit set: where all lie in [2^-63, 2) or from 2^65 on.
-  __device__ __forceinline__ bool all_moderate() const {
-    std::uint32_t common[kRows];
+  // A lane that has a value that is not finite has such a share. Subnormal values are looked for where kLook, every
+  // second token, or where it must be: `settled` says that after the last token all of the lane's were at least 2^-63,
+  // `regular` that this one's parts were. Then a decayed value is a multiple of 2^-116 and a product added to it
+  // one of 2^-126, so their sum is zero or no less.
+  template <bool kLook>
+  __device__ __forceinline__ void count_float32(const float (&shares)[kRows], bool regular, bool& settled,
+                                                ThreadCounts& counts) const {
+    float most = fabsf(shares[0]);
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      common[r] = 0x20000000U;
+    for (int r = 1; r < kRows; ++r) most = larger_or_nan(most, fabsf(shares[r]));
+    const bool finite = most <= max_finite<Dtype::float32>();
+    if constexpr (kLook) {
+      const bool all_large = least() >= 0x1p-63F;  // worked out among the products, not after a branch
+      settled = finite & all_large;
+      if (settled) return;
+    } else {
+      if (finite && settled && regular) return;
+      settled = false;
+    }
+    count_stores<Dtype::float32, kRows>(0, false, counts);
+  }
+  __device__ static __forceinline__ float larger_or_nan(float a, float b) {
+    float larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+    return larger;
+  }
+
+  template <int kAtOnce>
+  using Packed = std::uint32_t[kAtOnce][kQuads][2];  // pairs as stored in 16 bits
+
+  // Rows from `first` on.
+  template <Dtype kState, int kAtOnce>
+  __device__ __forceinline__ void round_halves(int first, bool saturate, ThreadCounts& counts) {
+    Packed<kAtOnce> packed;
+    pack<kState>(first, packed);
+    if (has_rare<kState>(packed)) {
+      count_stores<kState, kAtOnce>(first, saturate, counts);
+      if (saturate) {
+#pragma unroll
+        for (int r = 0; r < kAtOnce; ++r) {
+#pragma unroll
+          for (int k = 0; k < kQuads; ++k) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) s[first + r][k][i] = saturated<kState>(s[first + r][k][i]);
+          }
+        }
+        pack<kState>(first, packed);
+      }
+    } else if (kState == Dtype::float16) {
+      counts.subnormal += subnormal_halves(packed);
+    }
+#pragma unroll
+    for (int r = 0; r < kAtOnce; ++r) {
 #pragma unroll
       for (int k = 0; k < kQuads; ++k) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) common[r] &= __float_as_uint(s[r][k][i]);
+        for (int i = 0; i < 2; ++i) {
+          s[first + r][k][2 * i] = decode<kState>(packed[r][k][i] & 0xFFFFU);
+          s[first + r][k][2 * i + 1] = decode<kState>(packed[r][k][i] >> 16);
+        }
       }
     }
-    return (common[0] & common[1] & common[2] & common[3]) != 0;
+  }
+
+  template <Dtype kState, int kAtOnce>
+  __device__ __forceinline__ void pack(int first, std::uint32_t (&to)[kAtOnce][kQuads][2]) const {
+#pragma unroll
+    for (int r = 0; r < kAtOnce; ++r) {
+#pragma unroll
+      for (int k = 0; k < kQuads; ++k) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          to[r][k][i] = encode_pair<kState>(s[first + r][k][2 * i], s[first + r][k][2 * i + 1]);
+        }
+      }
+    }
   }
 
   __device__ __forceinline__ float least() const {
@@ -280,17 +346,21 @@ struct ScanTile {
         for (int i = 0; i < 4; ++i) of_row[r] = fminf(of_row[r], fabsf(s[r][k][i]));
       }
     }
-    return fminf(fminf(of_row[0], of_row[1]), fminf(of_row[2], of_row[3]));
+    float least = of_row[0];
+#pragma unroll
+    for (int r = 1; r < kRows; ++r) least = fminf(least, of_row[r]);
+    return least;
   }
 
-  // Whether a value is as large as the largest, or NaN; of bfloat16 also if one is subnormal or zero.
-  template <Dtype kState>
-  __device__ static __forceinline__ bool has_rare(const Packed& packed) {
+  // Of pairs as stored: whether a value is as large as the largest, or NaN; of bfloat16 also if one is subnormal or
+  // zero.
+  template <Dtype kState, int kAtOnce>
+  __device__ static __forceinline__ bool has_rare(const std::uint32_t (&packed)[kAtOnce][kQuads][2]) {
     using Pair = std::conditional_t<kState == Dtype::bfloat16, __nv_bfloat162, __half2>;
     Pair most = __habs2(reinterpret_cast<const Pair&>(packed[0][0][0]));
     Pair least = most;
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kAtOnce; ++r) {
 #pragma unroll
       for (int k = 0; k < kQuads; ++k) {
 #pragma unroll
@@ -308,12 +378,13 @@ struct ScanTile {
     return large || (kState == Dtype::bfloat16 && ((low & 0xFFFFU) < 0x80U || (low >> 16) < 0x80U));
   }
 
-  __device__ static __forceinline__ std::uint32_t subnormal_halves(const Packed& packed) {
+  template <int kAtOnce>
+  __device__ static __forceinline__ std::uint32_t subnormal_halves(const std::uint32_t (&packed)[kAtOnce][kQuads][2]) {
     const __half2 smallest_normal = __float2half2_rn(0x1p-14F);
     const __half2 zero = __float2half2_rn(0.0F);
     __half2 count = zero;
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kAtOnce; ++r) {
 #pragma unroll
       for (int k = 0; k < kQuads; ++k) {
 #pragma unroll
@@ -326,14 +397,14 @@ struct ScanTile {
     return static_cast<std::uint32_t>(__low2float(count) + __high2float(count));
   }
 
-  template <Dtype kState>
-  __device__ __forceinline__ void count_stores(bool saturate, ThreadCounts& counts) const {
+  template <Dtype kState, int kAtOnce>
+  __device__ __forceinline__ void count_stores(int first, bool saturate, ThreadCounts& counts) const {
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kAtOnce; ++r) {
 #pragma unroll
       for (int k = 0; k < kQuads; ++k) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) count<kState>(s[r][k][i], saturate, counts);
+        for (int i = 0; i < 4; ++i) count<kState>(s[first + r][k][i], saturate, counts);
       }
     }
   }
@@ -342,7 +413,7 @@ struct ScanTile {
 // c_t · b_j for two rows of each, in Tile128's order of sums, by eight lanes side by side: the lanes 2 e and 2 e + 1 of
 // them get that of c's row e / 2 and b's row e % 2. Rows of 128 columns in shared memory.
 __device__ __forceinline__ float dot_two_by_two(const float* c, const float* b) {
-  constexpr int kColumns = ScanTile::kColumns;
+  constexpr int kColumns = kScanColumns;
   const int column = static_cast<int>(threadIdx.x) % 8 * 4;
   float pair[2][4];
 #pragma unroll

@@ -3,9 +3,9 @@
 // ring ahead in bulk, one or two make each unit's small operands ready while the units before it are computed, eight
 // compute.
 //
-// State tiles have kTileRows rows of kTileColumns columns and are read into the same Tile as everywhere, so the order
-// of every sum is that of the other kernels. A unit of work is kUnitTiles tiles of one sequence, all of one group of
-// heads. A family says what else its units need, as a Job:
+// State tiles have kTileRows rows of kTileColumns columns and are read into the same Tile as everywhere, or multiplied
+// as vector_products_cuda.cuh says, so the order of every sum is that of the other kernels. A unit of work is
+// kUnitTiles tiles of one sequence, all of one group of heads. A family says what else its units need, as a Job:
 //
 //   Arguments            what its call got, among it block, state and out, and `cut`
 //   kState               the state's dtype
@@ -84,6 +84,13 @@ struct Turn {
   }
 };
 
+// A tile of a unit, of which every computing warp has rows. The compiler finds that out only sometimes.
+__device__ __forceinline__ StreamTile unit_tile() {
+  StreamTile tile(kTileColumns, kTileRows);
+  tile.active = true;
+  return tile;
+}
+
 // The computing warps' way to the tiles.
 template <Dtype kState>
 class Tiles {
@@ -99,12 +106,13 @@ class Tiles {
     return memory_ + turn_.stage * kBytes;
   }
   __device__ __forceinline__ void release() {
+    fence_before_copies();  // a load may still be under way when the next copy comes
     barriers_.tile_empty[turn_.stage].arrive();
     turn_.next(stages_);
   }
   // Takes it to registers.
   __device__ __forceinline__ void take(Stored& stored) {
-    StreamTile(kTileColumns, kTileRows).template load<kState>(wait(), 0, stored);
+    unit_tile().template load<kState>(wait(), 0, stored);
     release();
   }
   __device__ __forceinline__ void take(StreamTile& tile) {
@@ -198,17 +206,17 @@ class Places {
  public:
   explicit __device__ __forceinline__ Places(const typename Job::Arguments& a) : a_(a) {}
 
-  // Of the n-th unit, `unit`, in every lane; n goes up one by one. The cursor is waited for only by cursor().
-  __device__ __forceinline__ int slot(int n, int unit) {
-    if (n % 32 == 0) look_up(unit);
+  // Of the n-th unit, in every lane; n goes up one by one. The cursor is waited for only by cursor().
+  __device__ __forceinline__ int slot(int n, const BlockUnits& units) {
+    if (n % 32 == 0) look_up(units);
     return __shfl_sync(0xFFFFFFFFU, mine_.slot, n % 32);
   }
   __device__ __forceinline__ int cursor(int n) const { return __shfl_sync(0xFFFFFFFFU, mine_.cursor, n % 32); }
 
  private:
-  __device__ __forceinline__ void look_up(int unit) {
+  __device__ __forceinline__ void look_up(const BlockUnits& units) {
     mine_ = {-1, -1};
-    const std::int64_t own = unit + static_cast<std::int64_t>(threadIdx.x % 32) * gridDim.x;
+    const std::int64_t own = units.unit_after(static_cast<int>(threadIdx.x) % 32);
     if (own >= a_.cut.units) return;
     const int row = a_.cut.per_row.divide(static_cast<int>(own));
     mine_.slot = a_.block.slots == nullptr ? row : a_.block.slots[row];
@@ -269,20 +277,21 @@ class Copier {
 // The copying warp. The first tile does not wait for its cursor.
 template <class Job>
 __device__ __forceinline__ void stream_in(const typename Job::Arguments& a, Copier<Job> copier) {
-  const auto step = static_cast<int>(gridDim.x);
   Places<Job> places(a);
-  auto u = static_cast<int>(blockIdx.x);
-  Place place{places.slot(0, u), -1};
-  for (int n = 0; u < a.cut.units; ++n, u += step) {
+  BlockUnits units(a.cut);
+  Place place{places.slot(0, units), -1};
+  for (int n = 0; units.there(); ++n) {
+    const int u = units.unit();
+    units.next();
     copier.copy_tiles(u, place.slot, 0, 1);
     if (n == 0) place.cursor = places.cursor(0);
     if (n == 0) copier.copy_ring(u, place);
     __syncwarp();
     Place next{-1, -1};
-    if (u + step < a.cut.units) {
-      next.slot = places.slot(n + 1, u + step);
+    if (units.there()) {
+      next.slot = places.slot(n + 1, units);
       next.cursor = places.cursor(n + 1);
-      copier.copy_ring(u + step, next);
+      copier.copy_ring(units.unit(), next);
     }
     copier.copy_tiles(u, place.slot, 1, kUnitTiles);
     __syncwarp();
@@ -301,14 +310,15 @@ __device__ __forceinline__ void fill_unit(const Arguments& a, const Unit& unit, 
 template <class Job, class Part>
 __device__ __forceinline__ void prepare_windows(const typename Job::Arguments& a, StreamBarriers& barriers,
                                                 const Place* places, typename Job::Window* windows, char* rings) {
-  const auto step = static_cast<int>(gridDim.x);
   Turn turn;
   Part operands;
-  auto u = static_cast<int>(blockIdx.x);
-  if (u < a.cut.units) operands.load(a, Unit(a.cut, u));
-  for (; u < a.cut.units; u += step) {
+  BlockUnits units(a.cut);
+  if (units.there()) operands.load(a, Unit(a.cut, units.unit()));
+  while (units.there()) {
+    const int u = units.unit();
+    units.next();
     const Part current = operands;
-    if (u + step < a.cut.units) operands.load(a, Unit(a.cut, u + step));
+    if (units.there()) operands.load(a, Unit(a.cut, units.unit()));
     typename Job::Window& window = windows[turn.stage];
     barriers.window_free[turn.stage].wait(turn.parity ^ 1);
     const typename Part::Ready ready = current.ready(a, window);
@@ -356,10 +366,10 @@ __device__ __forceinline__ void compute(const typename Job::Arguments& a, Stream
   Tiles<Job::kState> tiles(barriers, tile_memory, a.cut.stages);
   Turn turn;
   ThreadCounts counts;
-  for (auto u = static_cast<int>(blockIdx.x); u < a.cut.units; u += static_cast<int>(gridDim.x)) {
+  for (BlockUnits units(a.cut); units.there(); units.next()) {
     barriers.ring_full[turn.stage].wait(turn.parity);  // what came in bulk is seen by those who waited for it
     barriers.window_ready[turn.stage].wait(turn.parity);
-    const Unit unit(a.cut, u);
+    const Unit unit(a.cut, units.unit());
     const Place place = places[turn.stage];
     if (place.cursor >= 0) {
       Job::run(a, unit, place, rings + turn.stage * a.cut.ring_bytes, tiles, windows[turn.stage], memory, counts);
@@ -450,6 +460,7 @@ bool launch_stream(cudaStream_t stream, typename Job::Arguments arguments) {
   const auto shared = static_cast<std::size_t>(cut.stages * kTileBytes + rings);
   allow_shared(kernel, shared);
   const int grid = std::min(cut.units, blocks * device_attribute(cudaDevAttrMultiProcessorCount));
+  cut.turn = turn_of(cut, grid);
   launch(kernel, dim3(static_cast<unsigned>(grid)), kStreamThreads<kPreparing>, shared, stream, arguments);
   return true;
 }

@@ -141,6 +141,11 @@ __device__ __forceinline__ void add_entries(StreamTile& tile, const char* column
 template <Dtype kState, Dtype kRing>
 inline constexpr bool kFlushTakesProducts = kTakesProducts<StreamTile, kState>&& kRing == Dtype::bfloat16;
 
+// What take_flushed() wants beside the tile.
+struct NoFactors {};
+template <Dtype kState, Dtype kRing>
+using FlushFactorsOf = std::conditional_t<kFlushTakesProducts<kState, kRing>, NoFactors, FlushFactors>;
+
 // By the preparing warp, of a flush: makes the ring's columns ready for take_flushed().
 template <Dtype kState, Dtype kRing>
 __device__ __forceinline__ void prepare_flush(char* columns, int count) {
@@ -164,24 +169,25 @@ struct FlushEntries {
 // The unit's next tile, scaled and with the entries added.
 template <Dtype kState, Dtype kRing>
 __device__ __forceinline__ void take_flushed(Tiles<kState>& tiles, StreamTile& tile, const FlushEntries& e,
-                                             FlushFactors& factors) {
-  if constexpr (kFlushTakesProducts<kState, kRing>) {
-    if (e.count > 0) {
-      EntrySums sums;
-      for (int first = 0; first < e.count; first += kChunkEntries) {
-        sums.add_chunk(e.columns + first * kTileColumns * UnitRing<kRing>::kSize, [&](int j, int row) {
-          const int entry = first + j;
-          return entry < e.count ? e.weight[entry] * ring_element<kRing>(e.rows, entry * e.head_rows + row) : 0.0F;
-        });
-      }
-      typename StreamTile::template Stored<kState> stored;
-      tiles.take(stored);
-      sums.for_tile([&](int r, int c, float sum) { tile.s[r][0][c] = fmaf(e.scale, stored[r][0].element(c), sum); });
-      return;
+                                             FlushFactorsOf<kState, kRing>& factors) {
+  if constexpr (!kFlushTakesProducts<kState, kRing>) {
+    tiles.take(tile);
+    add_entries<kRing>(tile, e.columns, e.rows, e.head_rows, e.count, e.scale, e.weight, factors);
+  } else if (e.count == 0) {
+    tiles.take(tile);
+    tile.multiply(e.scale);
+  } else {
+    EntrySums sums;
+    for (int first = 0; first < e.count; first += kChunkEntries) {
+      sums.add_chunk(e.columns + first * kTileColumns * UnitRing<kRing>::kSize, [&](int j, int row) {
+        const int entry = first + j;
+        return entry < e.count ? e.weight[entry] * ring_element<kRing>(e.rows, entry * e.head_rows + row) : 0.0F;
+      });
     }
+    typename StreamTile::template Stored<kState> stored;
+    tiles.take(stored);
+    sums.for_tile([&](int r, int c, float sum) { tile.s[r][0][c] = fmaf(e.scale, stored[r][0].element(c), sum); });
   }
-  tiles.take(tile);
-  add_entries<kRing>(tile, e.columns, e.rows, e.head_rows, e.count, e.scale, e.weight, factors);
 }
 
 // One or two vectors and where their products go.

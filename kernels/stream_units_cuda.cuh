@@ -4,6 +4,7 @@
 #include "kernels/launch_cuda.cuh"
 #include "kernels/tile_cuda.cuh"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace replayeval::cuda {
@@ -36,6 +37,7 @@ struct StreamCut {
   int units = 0;
   int head_rows_log2 = 0;  // a head has 64, 128 or 256 rows
   Divisor per_row, per_group;
+  int turn = 0;        // of BlockUnits
   int stages = 0;      // tiles in shared memory
   int ring_bytes = 0;  // of a unit's ring, at most; a multiple of 16
 
@@ -49,6 +51,38 @@ struct StreamCut {
         per_row(units_per_row),
         per_group(units_per_row / shape.groups) {}
 };
+
+// The units of a block: of each gridDim.x units one, the same place among them in every round, or in every second one
+// cut.turn places further on.
+class BlockUnits {
+ public:
+  explicit __device__ __forceinline__ BlockUnits(const StreamCut& cut) : cut_(cut) {}
+
+  __device__ __forceinline__ int unit() const { return static_cast<int>(unit_after(0)); }
+  __device__ __forceinline__ bool there() const { return unit() < cut_.units; }
+  __device__ __forceinline__ void next() { ++round_; }
+  // After `count` more.
+  __device__ __forceinline__ std::int64_t unit_after(int count) const {
+    const auto blocks = static_cast<int>(gridDim.x);
+    const int round = round_ + count;
+    int place = static_cast<int>(blockIdx.x) + (round % 2 == 0 ? 0 : cut_.turn);
+    if (place >= blocks) place -= blocks;
+    return static_cast<std::int64_t>(round) * blocks + place;
+  }
+
+ private:
+  const StreamCut& cut_;
+  int round_ = 0;
+};
+
+// Where each sequence is one ring position ahead of the one before, those at the same position are a buffer's length
+// apart. If a round has about so many sequences, or a multiple, a block would have the same positions in every round,
+// and some blocks all the flushes: it turns by half a buffer's length, of the usual 16 tokens.
+inline int turn_of(const StreamCut& cut, int blocks) {
+  const int period = 16 * cut.units_per_row;
+  const int beyond = blocks % period;
+  return std::min(beyond, period - beyond) * 8 <= period ? period / 2 % blocks : 0;
+}
 
 // Whether a batch can be cut so, into at least so many units.
 inline bool streams(const HeadShape& shape, std::int64_t batch, std::int64_t least_units) {

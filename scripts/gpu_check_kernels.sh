@@ -13,10 +13,10 @@ bench=$build/bin/replayeval_kernel_bench
 # A part with every kernel in it, both modes, mixed ring positions and padded rows, and few enough launches.
 sanitized='Cuda/Mamba2Bits.BufferOfOne*:Cuda/Mamba2Bits.RowsAtMixed*:Cuda/Mamba2Bits.Reconstruct*'
 sanitized+=':Cuda/Mamba2Bits.LargeBatches*:Cuda/Mamba2Bits.ManyHeads*:Cuda/Mamba2Bits.AFewScanned*'
-sanitized+=':Cuda/DeltaRuleBits.ManyHeads*'
+sanitized+=':Cuda/DeltaRuleBits.ManyHeads*:Cuda/DeltaRuleBits.AFewScanned*'
 sanitized+=':Cuda/DeltaRuleBits.BufferOfOne*:Cuda/DeltaRuleBits.RowsAtMixed*:Cuda/DeltaRuleBits.Reconstruct*'
 sanitized+=':Cuda/DeltaRuleStorage.TheRing*'
-sanitized+=':Cuda/Mamba2Storage.TheRing*:Cuda/CausalConv.Blocks*:Cuda/GatedNorm.ARow*'
+sanitized+=':Cuda/Mamba2Storage.TheRing*:Cuda/CausalConv.ManyRows*:Cuda/GatedNorm.ARow*'
 failed=()
 
 step() {  # NAME COMMAND...: runs it, logs it, says in one line how it went

@@ -52,6 +52,16 @@ void print_stacked(const std::vector<StackedSpeed>& all) {
                ratio(row.stacked / (row.slower_alone + row.mixers_of_other)));
 }
 
+void print_mixer_parts(const ModelBenchReport& report) {
+  fmt::print("\n{:>6}  {:<24}mixers, ms a step\n", "batch", "arm");
+  for (const DecodeSpeed& row : report.rows)
+    for (const auto& [arm, parts] : row.mixer_parts) {
+      fmt::print("{:>6}  {:<24}", row.batch, row.arms.size() == 1 ? arm : arm + " of " + row.arm);
+      for (const auto& [part, seconds] : parts) fmt::print("{} {}  ", part, milliseconds(seconds));
+      fmt::print("\n");
+    }
+}
+
 // What was measured how, where the table cannot say it.
 void print_method(const ModelBenchReport& report) {
   std::string obstacle;
@@ -61,7 +71,11 @@ void print_method(const ModelBenchReport& report) {
     graphs = graphs || row.graph_obstacle.empty();
     if (!row.graph_obstacle.empty()) obstacle = row.graph_obstacle;
   }
-  if (graphs) fmt::print(stderr, "Steps replayed as CUDA graphs; mixers timed by events inside the graph.\n");
+  if (graphs)
+    fmt::print(
+        stderr,
+        "Steps replayed as CUDA graphs; mixers timed by events inside the graph, their parts in a round of their "
+        "own with more events.\n");
   if (!obstacle.empty()) fmt::print(stderr, "Steps launched kernel by kernel: {}.\n", obstacle);
   fmt::print(stderr, "Predicted: bytes of weights, states, rings, keys and values at {:.2f} TB/s of measured reads.\n",
              report.read_bandwidth / 1e12);
@@ -86,6 +100,7 @@ nlohmann::json describe(const DecodeSpeed& row) {
   described["tokens_per_second"] = row.tokens_per_second;
   described["mixer_seconds"] = row.mixer_seconds;
   described["mixer_share"] = row.mixer_share;
+  described["mixer_parts"] = row.mixer_parts;
   if (row.predicted_seconds > 0.0) described["predicted_seconds"] = row.predicted_seconds;
   described["cache_bytes"] = row.cache_bytes;
   described["device_bytes"] = row.device_bytes;
@@ -103,6 +118,7 @@ void print_table(const ModelBenchReport& report) {
     return;
   }
   print_decoding(report);
+  print_mixer_parts(report);
   print_stacked(stacked_speeds(report.rows));
   print_method(report);
 }

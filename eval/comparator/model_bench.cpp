@@ -82,18 +82,27 @@ double timed_round(const Bench& bench, Decoder& decoder) {
          static_cast<double>(bench.steps);
 }
 
-// The time that is spent in what arms differ in.
-void time_mixers(const Bench& bench, Decoder& decoder, DecodeSpeed& row) {
-  KernelClock clock(bench.model.options().device);
+std::vector<KernelSeconds> clocked_round(const Bench& bench, Decoder& decoder, KernelClock::Mixers in_graphs) {
+  KernelClock clock(bench.model.options().device, KernelClock::Timing::live, in_graphs);
   for (std::int64_t i = 0; i < bench.steps; ++i) step(bench.model, decoder, &clock);
+  return clock.totals();
+}
+
+// The time that is spent in what arms differ in. Without graphs the clock tells a mixer's parts apart at once.
+void time_mixers(const Bench& bench, Decoder& decoder, DecodeSpeed& row) {
+  const auto steps = static_cast<double>(bench.steps);
+  const std::vector<KernelSeconds> entries = clocked_round(bench, decoder, KernelClock::Mixers::whole);
   double mixers = 0.0, all = 0.0;
-  for (const KernelSeconds& entry : clock.totals()) {
+  for (const KernelSeconds& entry : entries) {
     all += entry.seconds;
     if (entry.arm.empty()) continue;
     mixers += entry.seconds;
-    row.mixer_seconds[entry.arm] += entry.seconds / static_cast<double>(bench.steps);
+    row.mixer_seconds[entry.arm] += entry.seconds / steps;
   }
   row.mixer_share = all == 0.0 ? 0.0 : mixers / all;
+  const bool graphs = row.graph_obstacle.empty();
+  for (const KernelSeconds& entry : graphs ? clocked_round(bench, decoder, KernelClock::Mixers::parts) : entries)
+    if (!entry.arm.empty()) row.mixer_parts[entry.arm][entry.kernel] += entry.seconds / steps;
 }
 
 Spread spread_of(std::vector<double> rounds) {
@@ -178,8 +187,8 @@ std::vector<DecodeSpeed> bench_group(const Bench& bench, const std::vector<Toget
       row.cache_bytes += row.batch * (bytes.state + bytes.ring);
     }
     row.turns = static_cast<std::int64_t>(group.size());
-    time_mixers(bench, decoders[i], row);
     row.graph_obstacle = decoders[i].cache->graph_obstacle();
+    time_mixers(bench, decoders[i], row);
     if (!bench.device.is_cpu()) row.device_bytes = device_memory(bench.device).peak;
     rows.push_back(std::move(row));
   }
@@ -228,9 +237,9 @@ std::vector<DecodeSpeed> bench_batch(const Bench& bench, const std::vector<Toget
   return rows;
 }
 
-// The prompt, a round to warm up, the timed ones, one with the clock.
+// The prompt, a round to warm up, the timed ones, at most two with the clock.
 std::int64_t positions_of(const std::vector<Arm>& arms, const ModelBenchOptions& options) {
-  return options.context + 1 + steps_per_round(arms) * (options.rounds + 2);
+  return options.context + 1 + steps_per_round(arms) * (options.rounds + 3);
 }
 
 const Arm* find_arm(const std::vector<Arm>& arms, const std::string& name) {
@@ -261,9 +270,9 @@ void check_model_bench(const std::vector<Arm>& arms, const ModelBenchOptions& op
   if (options.context < 0)
     throw std::invalid_argument(fmt::format("bench model: context {}; expected 0 or more", options.context));
   if (options.context >= max_positions ||
-      options.rounds + 2 > (max_positions - options.context - 1) / steps_per_round(arms))
+      options.rounds + 3 > (max_positions - options.context - 1) / steps_per_round(arms))
     throw std::invalid_argument(
-        fmt::format("bench model: {} tokens of context and {} rounds of {} steps, one to warm up and one under the "
+        fmt::format("bench model: {} tokens of context and {} rounds of {} steps, one to warm up and two under the "
                     "clock; expected no more tokens a sequence than the model's {} positions",
                     options.context, options.rounds, steps_per_round(arms), max_positions));
   const std::vector<std::string>& stacked = options.stacked;

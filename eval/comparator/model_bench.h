@@ -34,7 +34,9 @@ struct DecodeSpeed {
   double tokens_per_second = 0.0;  // batch * arms / median
   // What arms differ in, of a step: convolution, recurrence and gated norm, by arm, timed in a round of its own.
   std::map<std::string, double> mixer_seconds;
-  double mixer_share = 0.0;        // of that round
+  double mixer_share = 0.0;  // of that round
+  // What that is made of, by arm and kernel, of a round of its own in graphs: its events add microseconds a layer.
+  std::map<std::string, std::map<std::string, double>> mixer_parts;
   double predicted_seconds = 0.0;  // the bytes of footprint.h's step_bytes() over the read bandwidth; 0: not predicted
   std::int64_t cache_bytes = 0;    // of all sequences: states and rings
   std::int64_t device_bytes = 0;   // peak in tensors of the arms that took turns, weights included; 0 on the CPU

@@ -41,12 +41,20 @@ struct KernelClock::Impl {
 
   DeviceKind device;
   Timing timing;
+  Mixers in_graphs;
   std::map<std::pair<std::string, std::string>, std::size_t> index;
   std::vector<KernelSeconds> entries;
   std::vector<Open> open;
   std::vector<Pending> pending;
   std::vector<Captured> captured;          // in the order of their beginning
   std::vector<std::size_t> captured_open;  // of these, those that have not ended
+
+  bool takes(const std::string& arm) const {
+    return timing == Timing::live || (in_graphs == Mixers::parts && !arm.empty());
+  }
+  bool takes_in_graph(const std::string& arm) const {
+    return timing == Timing::in_graph && (in_graphs == Mixers::whole || arm.empty());
+  }
 
   std::size_t entry_of(const std::string& arm, const std::string& kernel) {
     const auto [place, added] = index.try_emplace({arm, kernel}, entries.size());
@@ -90,23 +98,34 @@ struct KernelClock::Impl {
   }
 };
 
-KernelClock::KernelClock(DeviceKind device, Timing timing) : impl_(std::make_unique<Impl>()) {
+KernelClock::KernelClock(DeviceKind device, Timing timing, Mixers in_graphs) : impl_(std::make_unique<Impl>()) {
   impl_->device = device;
   impl_->timing = timing;
+  impl_->in_graphs = in_graphs;
 }
+KernelClock::Mixers KernelClock::in_graphs() const { return impl_->in_graphs; }
 KernelClock::~KernelClock() = default;
 
 KernelClock::Scope::Scope(KernelClock* clock, const std::string& arm, const std::string& kernel)
-    : clock_(clock == nullptr || clock->impl_->timing == Timing::in_graph ? nullptr : clock) {
-  if (clock_ != nullptr) clock_->impl_->begin(clock_->impl_->entry_of(arm, kernel));
+    : clock_(clock == nullptr || !clock->impl_->takes(arm) ? nullptr : clock) {
+  if (clock_ == nullptr) return;
+  Impl& impl = *clock_->impl_;
+  if (impl.timing == Timing::live)
+    impl.begin(impl.entry_of(arm, kernel));
+  else
+    impl.begin_captured(impl.entry_of(arm, kernel));
 }
 
 KernelClock::Scope::~Scope() {
-  if (clock_ != nullptr) clock_->impl_->end();
+  if (clock_ == nullptr) return;
+  if (clock_->impl_->timing == Timing::live)
+    clock_->impl_->end();
+  else
+    clock_->impl_->end_captured();
 }
 
 KernelClock::GraphScope::GraphScope(KernelClock* clock, const std::string& arm, const std::string& kernel)
-    : clock_(clock == nullptr || clock->impl_->timing == Timing::live ? nullptr : clock) {
+    : clock_(clock == nullptr || !clock->impl_->takes_in_graph(arm) ? nullptr : clock) {
   if (clock_ != nullptr) clock_->impl_->begin_captured(clock_->impl_->entry_of(arm, kernel));
 }
 

@@ -1,5 +1,6 @@
 // Where the time goes: seconds by (arm, kernel), wall clock on the CPU, events on CUDA; also inside a graph, whose
-// clock times each mixer as a whole and counts everything else as one: an event costs some microseconds there.
+// clock times each mixer, as a whole or by its parts, and counts everything else as one: an event costs some
+// microseconds there.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,15 @@ struct KernelSeconds {
 class KernelClock {
  public:
   enum class Timing : std::uint8_t { live, in_graph };
+  enum class Mixers : std::uint8_t { whole, parts };  // what graphs time
 
-  explicit KernelClock(DeviceKind device, Timing timing = Timing::live);
+  explicit KernelClock(DeviceKind device, Timing timing = Timing::live, Mixers in_graphs = Mixers::whole);
   ~KernelClock();
 
-  // Times from construction to destruction. A null clock is allowed and costs nothing.
+  Mixers in_graphs() const;
+
+  // Times from construction to destruction; in a graph only an arm's own work, and that only by parts. A null clock is
+  // allowed and costs nothing.
   class Scope {
    public:
     Scope(KernelClock* clock, const std::string& arm, const std::string& kernel);
@@ -37,7 +42,8 @@ class KernelClock {
     KernelClock* clock_;
   };
 
-  // The same inside a graph, where it stands for all scopes in it; nothing otherwise.
+  // The same inside a graph, where it stands for all scopes in it; nothing otherwise, nor where an arm's are timed by
+  // parts.
   class GraphScope {
    public:
     GraphScope(KernelClock* clock, const std::string& arm, const std::string& kernel);

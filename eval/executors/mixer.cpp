@@ -9,7 +9,8 @@
 
 #include "eval/executors/device.h"
 #include "eval/executors/tensor_memory.h"
-#include "kernels/mamba2/conv.h"
+#include "kernels/conv/conv.h"
+#include "kernels/mamba2/mamba2.h"
 
 namespace replayeval {
 namespace {
@@ -53,7 +54,7 @@ void Mixer::check_projected(const MixerCache& cache, const at::Tensor& projected
 
 void Mixer::run_conv(MixerCache& cache, const Device& device, const DecodeBlock& block, const at::Tensor& projected,
                      const at::Tensor& out) const {
-  mamba2::Conv conv;
+  Conv conv;
   conv.channels = sizes_.conv_dim;
   conv.conv_kernel = conv_.conv_kernel;
   conv.weight = floats(conv_.weight);
@@ -65,12 +66,12 @@ void Mixer::run_conv(MixerCache& cache, const Device& device, const DecodeBlock&
   conv.state = cache.conv_state.data_ptr();
   conv.slots = cache.conv_state.size(0);
   conv.dtype = kernel_dtype(out.scalar_type());
-  mamba2::causal_conv(device, block, conv);
+  causal_conv(device, block, conv);
 }
 
 void Mixer::run_gated_norm(const Device& device, const at::Tensor& projected, const at::Tensor& y,
                            const at::Tensor& out) const {
-  mamba2::GatedNorm norm;
+  GatedNorm norm;
   norm.rows = y.size(0) * y.size(1);
   norm.width = sizes_.inner();
   norm.group_size = norm_.group_size;
@@ -86,7 +87,7 @@ void Mixer::run_gated_norm(const Device& device, const at::Tensor& projected, co
   norm.dtype = kernel_dtype(out.scalar_type());
   norm.form = norm_.form;
   norm.activation = norm_.activation;
-  mamba2::gated_norm(device, norm);
+  gated_norm(device, norm);
 }
 
 MixerResult Mixer::run(const Arm& arm, MixerCache& cache, const at::Tensor& projected, const at::Tensor& slots,

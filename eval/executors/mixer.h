@@ -12,7 +12,7 @@
 #include "eval/executors/arm.h"
 #include "eval/executors/gold_recurrence.h"
 #include "eval/executors/kernel_clock.h"
-#include "kernels/mamba2/gated_norm.h"
+#include "kernels/gated_norm/gated_norm.h"
 
 namespace replayeval {
 
@@ -32,8 +32,8 @@ struct MixerConv {
 };
 
 struct MixerNorm {
-  mamba2::GateForm form = mamba2::GateForm::gate_then_norm;
-  mamba2::GateActivation activation = mamba2::GateActivation::silu;
+  GateForm form = GateForm::gate_then_norm;
+  GateActivation activation = GateActivation::silu;
   at::Tensor weight;            // [inner] float32, or undefined for gate_only
   std::int64_t group_size = 0;  // a divisor of inner
   float eps = 1e-5F;

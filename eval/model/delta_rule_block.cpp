@@ -39,10 +39,10 @@ MixerConv load_delta_conv(HybridBuilder& builder, const std::string& name) {
   return conv;
 }
 
-MixerNorm delta_rule_norm(const delta_rule::Shape& shape, const at::Tensor& weight, mamba2::GateActivation activation,
+MixerNorm delta_rule_norm(const delta_rule::Shape& shape, const at::Tensor& weight, GateActivation activation,
                           double eps) {
   MixerNorm norm;
-  norm.form = mamba2::GateForm::norm_then_gate;
+  norm.form = GateForm::norm_then_gate;
   norm.activation = activation;
   norm.weight = weight.repeat({shape.num_value_heads});
   norm.group_size = shape.value_dim;

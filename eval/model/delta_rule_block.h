@@ -38,7 +38,7 @@ class DeltaRuleBlock : public Block {
 MixerConv load_delta_conv(HybridBuilder& builder, const std::string& name);
 
 // The output's norm, one weight [value_dim] for every head: norm(y) * act(z).
-MixerNorm delta_rule_norm(const delta_rule::Shape& shape, const at::Tensor& weight, mamba2::GateActivation activation,
+MixerNorm delta_rule_norm(const delta_rule::Shape& shape, const at::Tensor& weight, GateActivation activation,
                           double eps);
 
 // Registers the mixer with the builder; family and shape are those of its architecture.

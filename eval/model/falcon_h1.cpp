@@ -10,9 +10,9 @@
 namespace replayeval {
 namespace {
 
-mamba2::GateForm gate_form(const FalconH1Config& config) {
-  if (!config.mamba_rms_norm) return mamba2::GateForm::gate_only;
-  return config.mamba_norm_before_gate ? mamba2::GateForm::norm_then_gate : mamba2::GateForm::gate_then_norm;
+GateForm gate_form(const FalconH1Config& config) {
+  if (!config.mamba_rms_norm) return GateForm::gate_only;
+  return config.mamba_norm_before_gate ? GateForm::norm_then_gate : GateForm::gate_then_norm;
 }
 
 MambaForm mamba_form(const FalconH1Config& config) {

@@ -109,8 +109,7 @@ std::unique_ptr<Block> HybridBuilder::mamba(const std::string& name, const Mamba
   weights.dt_max = form.dt_max;
   MixerNorm norm;
   norm.form = form.gate;
-  if (form.gate != mamba2::GateForm::gate_only)
-    norm.weight = weights_.load(name + ".norm.weight", {sizes.inner()}, at::kFloat);
+  if (form.gate != GateForm::gate_only) norm.weight = weights_.load(name + ".norm.weight", {sizes.inner()}, at::kFloat);
   norm.group_size = form.norm_group_size;
   norm.eps = static_cast<float>(form.norm_eps);
   MambaWeights dense;

@@ -38,8 +38,7 @@ std::unique_ptr<Block> load_mixer(HybridBuilder& builder, const KimiLinearConfig
   weights.numerics = numerics;
   const Norm norm = builder.norm(name + ".o_norm", config.norm_eps, shape.value_dim);
   return add_delta_rule(builder, std::move(dense), load_delta_conv(builder, name),
-                        delta_rule_norm(shape, norm.weight, mamba2::GateActivation::sigmoid, norm.eps),
-                        std::move(weights));
+                        delta_rule_norm(shape, norm.weight, GateActivation::sigmoid, norm.eps), std::move(weights));
 }
 
 // Experts one tensor each, w1, w3 and w2 for gate, up and down, as published, or fused, as inside transformers.

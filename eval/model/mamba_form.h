@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "kernels/mamba2/gated_norm.h"
+#include "kernels/gated_norm/gated_norm.h"
 
 namespace replayeval {
 
@@ -14,7 +14,7 @@ struct MambaForm {
   std::optional<bool> out_bias;  // of out_proj
   bool use_conv_bias = true;
   float dt_min = 0.0F, dt_max = 0.0F;  // bounds of softplus(dt + dt_bias)
-  mamba2::GateForm gate = mamba2::GateForm::gate_then_norm;
+  GateForm gate = GateForm::gate_then_norm;
   std::int64_t norm_group_size = 0;  // of the gated norm; without a norm any divisor of its width
   double norm_eps = 1e-5;
   std::array<double, 5> projection_multipliers = {1.0, 1.0, 1.0, 1.0, 1.0};  // on in_proj's z, x, B, C, dt

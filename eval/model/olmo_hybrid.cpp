@@ -32,8 +32,7 @@ std::unique_ptr<Block> load_mixer(HybridBuilder& builder, const OlmoHybridConfig
   weights.numerics = numerics;
   const Norm norm = builder.norm(name + ".o_norm", output_norm_eps, shape.value_dim);
   return add_delta_rule(builder, std::move(dense), load_delta_conv(builder, name),
-                        delta_rule_norm(shape, norm.weight, mamba2::GateActivation::silu, norm.eps),
-                        std::move(weights));
+                        delta_rule_norm(shape, norm.weight, GateActivation::silu, norm.eps), std::move(weights));
 }
 
 std::unique_ptr<Block> load_attention(HybridBuilder& builder, const OlmoHybridConfig& config, const std::string& name) {

@@ -29,8 +29,7 @@ std::unique_ptr<Block> load_delta_net(HybridBuilder& builder, const QwenHybridCo
   weights.numerics = numerics;
   const at::Tensor norm = loader.load(name + ".norm.weight", {shape.value_dim}, at::kFloat);  // not zero-centred
   return add_delta_rule(builder, std::move(dense), std::move(conv),
-                        delta_rule_norm(shape, norm, mamba2::GateActivation::silu, config.norm_eps),
-                        std::move(weights));
+                        delta_rule_norm(shape, norm, GateActivation::silu, config.norm_eps), std::move(weights));
 }
 
 std::unique_ptr<Block> load_attention(HybridBuilder& builder, const QwenHybridConfig& config, const std::string& name) {

@@ -21,9 +21,12 @@ StepGraphs::Step& StepGraphs::step_of(const Key& key, const at::Tensor& ids, con
     steps_.splice(steps_.begin(), steps_, found);
     return steps_.front();
   }
-  Key twin = key;  // the same kernels, with or without a clock
-  twin.clocked = !key.clocked;
-  const bool ran = std::any_of(steps_.begin(), steps_.end(), [&](const Step& step) { return step.key == twin; });
+  // The same kernels, with whatever clock.
+  const auto is_twin = [&](Key other) {
+    other.clocked = key.clocked, other.by_parts = key.by_parts;
+    return other == key;
+  };
+  const bool ran = std::any_of(steps_.begin(), steps_.end(), [&](const Step& step) { return is_twin(step.key); });
   if (steps_.size() == most_steps) steps_.pop_back();
   steps_.push_front({key,
                      StepTables(rows, pages, device),
@@ -45,7 +48,10 @@ at::Tensor StepGraphs::run_body(const Step& step, RowSlots rows, PagedRows pages
 
 bool StepGraphs::capture(Step& step, const RowSlots& rows, const PagedRows& pages, const at::Device& device,
                          const Body& body) {
-  if (step.key.clocked) step.clock = std::make_unique<KernelClock>(DeviceKind::cuda, KernelClock::Timing::in_graph);
+  if (step.key.clocked)
+    step.clock =
+        std::make_unique<KernelClock>(DeviceKind::cuda, KernelClock::Timing::in_graph,
+                                      step.key.by_parts ? KernelClock::Mixers::parts : KernelClock::Mixers::whole);
   try {
     step.graph = std::make_unique<DeviceGraph>(device, [&] {
       const KernelClock::GraphScope all(step.clock.get(), "", "shared");
@@ -61,8 +67,10 @@ bool StepGraphs::capture(Step& step, const RowSlots& rows, const PagedRows& page
 at::Tensor StepGraphs::run(const at::Tensor& ids, const RowSlots& rows, const PagedRows& pages,
                            const at::Device& device, KernelClock* clock, const Body& body) {
   const std::optional<PageRun>& run = pages.run();
+  const bool by_parts = clock != nullptr && clock->in_graphs() == KernelClock::Mixers::parts;
   const Key key = {rows.rows(),    pages.keys(),    run ? run->first : 0, run ? run->stride : 0, run.has_value(),
-                   rows.aligned(), rows.identity(), rows.padded(),        ids.dim() == 2,        clock != nullptr};
+                   rows.aligned(), rows.identity(), rows.padded(),        ids.dim() == 2,        clock != nullptr,
+                   by_parts};
   Step& step = step_of(key, ids, rows, pages, device);
   step.tables.update(rows, pages);
   step.ids.copy_(ids);

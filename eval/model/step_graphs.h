@@ -38,7 +38,8 @@ class StepGraphs {
  private:
   struct Key {
     std::int64_t rows = 0, keys = 0, run_first = 0, run_stride = 0;
-    bool in_place = false, aligned = false, identity = false, padded = false, shared_ids = false, clocked = false;
+    bool in_place = false, aligned = false, identity = false, padded = false, shared_ids = false;
+    bool clocked = false, by_parts = false;
     bool operator==(const Key&) const = default;
   };
   struct Step {

@@ -1,32 +1,9 @@
 #include "kernels/bench/decode_case.h"
 
+#include "kernels/bench/fill.h"
 #include "kernels/storage_scalar.h"
 
-#include <algorithm>
-#include <random>
-
 namespace replayeval::bench {
-namespace {
-
-constexpr std::size_t kRotatedBytes = 600'000'000;  // ten times the L2 cache of the largest GPU here
-constexpr std::size_t kMostCopies = 1024;           // of small shapes, which are timed in the cache then
-constexpr std::size_t kPatternFloats = std::size_t{1} << 22;
-
-// One pattern of random values, repeated; every buffer begins with it.
-const std::vector<std::byte>& pattern(Dtype dtype) {
-  static std::vector<std::byte> patterns[3];
-  std::vector<std::byte>& values = patterns[static_cast<std::size_t>(dtype)];
-  if (!values.empty()) return values;
-  std::mt19937 random(1);
-  std::normal_distribution<float> standard;
-  values.resize(kPatternFloats * dtype_size(dtype));
-  for (std::size_t i = 0; i < kPatternFloats; ++i)
-    storage::store(values.data(), i, standard(random), {dtype, Overflow::infinity});
-  return values;
-}
-
-}  // namespace
-
 DecodeCase::DecodeCase(BenchDevice& device, const ReplayOptions& options, std::int64_t batch, const Part& part,
                        Dtype state, std::int64_t state_elements)
     : device_(device),
@@ -36,8 +13,7 @@ DecodeCase::DecodeCase(BenchDevice& device, const ReplayOptions& options, std::i
       state_dtype_(state),
       state_elements_(state_elements) {
   const std::size_t bytes = bytes_of(state_elements, state);
-  const std::size_t copies =
-      part.one_copy ? 1 : std::clamp<std::size_t>((kRotatedBytes + bytes - 1) / bytes, 1, kMostCopies);
+  const std::size_t copies = part.one_copy ? 1 : rotated_copies(bytes);
   for (std::size_t i = 0; i < copies; ++i) states_.push_back(normal(state_elements, state));
   if (block_.tokens > 1) counts_ = static_cast<StorageCounts*>(device.allocate(sizeof(StorageCounts)));
   const auto cursors = [&](std::int64_t step, std::int64_t lead) {
@@ -80,20 +56,8 @@ std::size_t DecodeCase::bytes_of(std::int64_t per_row, Dtype dtype) const {
 
 void* DecodeCase::normal(std::int64_t per_row, Dtype dtype) {
   const std::size_t bytes = bytes_of(per_row, dtype);
-  auto* memory = static_cast<std::byte*>(device_.allocate(bytes));
-  const std::vector<std::byte>& values = pattern(dtype);
-  // The first round of the pattern from the first sequence on, then that again and again.
-  const std::size_t begin =
-      static_cast<std::size_t>(part_.first_sequence * per_row) * dtype_size(dtype) % values.size();
-  const std::size_t to_end = std::min(bytes, values.size() - begin);
-  device_.upload(memory, values.data() + begin, to_end);
-  if (to_end < bytes) device_.upload(memory + to_end, values.data(), std::min(bytes - to_end, begin));
-  std::size_t filled = std::min(bytes, values.size());
-  while (filled < bytes) {
-    const std::size_t more = std::min(filled, bytes - filled);
-    device_.copy(memory + filled, memory, more);
-    filled += more;
-  }
+  void* memory = device_.allocate(bytes);
+  fill_normal(device_, memory, bytes, dtype, static_cast<std::size_t>(part_.first_sequence * per_row));
   return memory;
 }
 
@@ -117,14 +81,6 @@ float* DecodeCase::zeros(std::int64_t per_row) {
   return static_cast<float*>(device_.allocate(bytes_of(per_row, Dtype::float32)));
 }
 
-float* DecodeCase::uniform(std::int64_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> distribution(-1.0F, 1.0F);
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values) value = distribution(random);
-  auto* memory = static_cast<float*>(device_.allocate(values.size() * sizeof(float)));
-  device_.upload(memory, values.data(), values.size() * sizeof(float));
-  return memory;
-}
+float* DecodeCase::uniform(std::int64_t count, unsigned seed) { return make_uniform(device_, count, seed); }
 
 }  // namespace replayeval::bench

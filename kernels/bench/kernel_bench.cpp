@@ -3,6 +3,7 @@
 #include "kernels/bench/bench_device.h"
 #include "kernels/bench/delta_rule_case.h"
 #include "kernels/bench/mamba2_case.h"
+#include "kernels/bench/mixer_part_bench.h"
 #include "kernels/bench/output_check.h"
 
 #include <fmt/format.h>
@@ -23,6 +24,7 @@ namespace {
 struct Options {
   std::string device = "cuda";
   std::string family = "mamba2";
+  std::string part = "recurrence";
   std::string json;
   std::vector<std::int64_t> batches = {1, 8, 32, 128, 256, 512};
   std::vector<std::string> states;  // by default the family's usual ones
@@ -154,6 +156,12 @@ std::string shape_words(const Options& o) {
                      o.delta.key_dim, o.delta.num_key_heads, o.ring_form);
 }
 
+void write_file(const std::string& name, const nlohmann::json& contents) {
+  std::ofstream file(name);
+  file << contents.dump(2) << '\n';
+  if (!file.flush()) throw std::runtime_error("cannot write " + name);
+}
+
 void write_json(const Options& options, const BenchDevice& device, double bandwidth, const std::vector<Row>& rows) {
   nlohmann::json result = shape_json(options);
   result.update({{"device", device.name()},
@@ -166,9 +174,43 @@ void write_json(const Options& options, const BenchDevice& device, double bandwi
                  {"repeats", options.repeats},
                  {"rows", nlohmann::json::array()}});
   for (const Row& row : rows) result["rows"].push_back(to_json(row));
-  std::ofstream file(options.json);
-  file << result.dump(2) << '\n';
-  if (!file.flush()) throw std::runtime_error("cannot write " + options.json);
+  write_file(options.json, result);
+}
+
+// As a layer of that family has them beside its recurrence.
+MixerWidths mixer_widths(const Options& o) {
+  MixerWidths w;
+  if (o.family == "mamba2") {
+    w.inner = o.mamba2.num_heads * o.mamba2.head_dim;
+    w.channels = w.inner + 2 * o.mamba2.num_groups * o.mamba2.state_size;
+    w.conv_begin = w.inner;
+    w.group = w.inner / o.mamba2.num_groups;
+    w.projection = w.inner + w.channels + o.mamba2.num_heads;
+    return w;
+  }
+  const bool kda = o.family == "kda";
+  w.inner = o.delta.num_value_heads * o.delta.value_dim;
+  w.channels = 2 * o.delta.num_key_heads * o.delta.key_dim + w.inner;
+  w.gate_begin = w.channels;
+  w.group = o.delta.value_dim;
+  w.projection = w.channels + w.inner + o.delta.num_value_heads * (kda ? 1 + o.delta.key_dim : 2);
+  w.form = GateForm::norm_then_gate;
+  w.activation = kda ? GateActivation::sigmoid : GateActivation::silu;
+  return w;
+}
+
+void run_mixer_part(const Options& options, BenchDevice& device, double bandwidth) {
+  const nlohmann::json rows = bench_mixer_part(
+      device, bandwidth, {options.part, mixer_widths(options), options.batches, options.block, options.repeats});
+  if (options.json.empty()) return;
+  nlohmann::json result = shape_json(options);
+  result.update({{"device", device.name()},
+                 {"read_bytes_per_second", bandwidth},
+                 {"family", options.family},
+                 {"part", options.part},
+                 {"repeats", options.repeats},
+                 {"rows", rows}});
+  write_file(options.json, result);
 }
 
 void set_defaults(Options& options) {
@@ -195,10 +237,14 @@ void run(const Options& options) {
   if (!options.json.empty()) expect_writable(options.json);
   const std::unique_ptr<BenchDevice> device = options.device == "cpu" ? make_cpu_device() : make_cuda_device();
   const double bandwidth = device->read_bandwidth();
-  std::cout << fmt::format("{}, plain reads {:.3f} TB/s; {}: {}, L {}, {}, {}, ring {}{}\n", device->name(),
-                           bandwidth / 1e12, options.family, shape_words(options), options.buffer_len, options.route,
-                           options.flush, options.ring,
-                           options.block > 1 ? fmt::format(", blocks of {} tokens", options.block) : "");
+  std::cout << fmt::format("{}, plain reads {:.3f} TB/s; {}: {}", device->name(), bandwidth / 1e12, options.family,
+                           shape_words(options));
+  if (options.part != "recurrence") {
+    std::cout << "; ";
+    return run_mixer_part(options, *device, bandwidth);
+  }
+  std::cout << fmt::format(", L {}, {}, {}, ring {}{}\n", options.buffer_len, options.route, options.flush,
+                           options.ring, options.block > 1 ? fmt::format(", blocks of {} tokens", options.block) : "");
   std::cout << fmt::format("{:>5} {:9} {:30} {:>11}  {:30} {:>11} {:>7}  {:30}\n", "batch", "state",
                            "exact us [min, max]", "TB/s share", "replay us [min, max]", "TB/s share", "speedup",
                            "at mixed ring positions");
@@ -223,6 +269,8 @@ void add_kernel_bench(CLI::App& command) {
   Options& options = *shared;
   command.add_option("--device", options.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
   command.add_option("--family", options.family)->check(CLI::IsMember({"mamba2", "gated_delta", "kda"}));
+  command.add_option("--part", options.part, "What of the mixer: its recurrence, or what stands before and after it")
+      ->check(CLI::IsMember({"recurrence", "conv", "gated_norm"}));
   command.add_option("--batch", options.batches, "Batch sizes")->check(expect_count, "COUNT")->delimiter(',');
   const CLI::IsMember state_types({"float32", "bfloat16", "float16"});
   command.add_option("--state", options.states, "State storage types")->check(state_types)->delimiter(',');

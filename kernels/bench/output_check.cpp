@@ -5,7 +5,6 @@
 #include <utility>
 
 namespace replayeval::bench {
-namespace {
 
 double relative_error(const std::vector<float>& found, const std::vector<float>& expected) {
   double difference = 0.0;
@@ -16,8 +15,6 @@ double relative_error(const std::vector<float>& found, const std::vector<float>&
   }
   return std::sqrt(difference / norm);
 }
-
-}  // namespace
 
 double output_error(DecodeCase& decode, std::int64_t batch, std::int64_t steps,
                     const std::function<std::unique_ptr<DecodeCase>(const Part&)>& make_on_cpu) {

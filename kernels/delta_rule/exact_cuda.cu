@@ -1,6 +1,7 @@
 // The exact executor on the GPU: a block holds some rows of one head's state in registers for the whole block of
 // tokens, rounded after every token.
 #include "kernels/delta_rule/backends.h"
+#include "kernels/delta_rule/scan_backends_cuda.h"
 #include "kernels/delta_rule/stream_backends_cuda.h"
 #include "kernels/delta_rule/token_cuda.cuh"
 
@@ -89,9 +90,11 @@ void launch_exact(cudaStream_t stream, const Shape& shape, const Block& block, c
 
 void exact(void* stream, Family family, const Shape& shape, const Block& block, const Inputs& in,
            const Parameters& parameters, const State& state, const Output& out) {
-  if (exact_stream(static_cast<cudaStream_t>(stream), family, shape, block, in, parameters, state, out)) return;
+  const auto on = static_cast<cudaStream_t>(stream);
+  if (exact_stream(on, family, shape, block, in, parameters, state, out)) return;
+  if (exact_scan(on, family, shape, block, in, parameters, state, out)) return;
   const auto launch = family == Family::kda ? launch_exact<true> : launch_exact<false>;
-  launch(static_cast<cudaStream_t>(stream), shape, block, in, parameters, state, out);
+  launch(on, shape, block, in, parameters, state, out);
 }
 
 }  // namespace replayeval::delta_rule::cuda

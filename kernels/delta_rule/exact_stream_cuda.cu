@@ -29,6 +29,7 @@ struct ExactJob : WithoutRing<StreamExactArguments> {
 
   struct Window {
     UnitToken token;
+    float q[kTileColumns], k[kTileColumns];
   };
   struct FlushMemory {};
 
@@ -38,7 +39,9 @@ struct ExactJob : WithoutRing<StreamExactArguments> {
     __device__ __forceinline__ Ready ready(const Arguments& a, Window& window) const {
       float q[1][4];
       float k[1][4];
-      this->take(a, window.token, q, k);
+      this->take(a, q, k);
+      put(q[0], window.q + unit_column());
+      put(k[0], window.k + unit_column());
       return {};
     }
     __device__ static __forceinline__ void prepare(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
@@ -62,16 +65,16 @@ struct ExactJob : WithoutRing<StreamExactArguments> {
                                              FlushMemory& /*memory*/, ThreadCounts& counts) {
     const UnitToken& token = window.token;
     float k[1][4];
-    load4<Dtype::float32>(token.k, StreamTile::column_of(0), k[0]);
+    load4<Dtype::float32>(window.k, StreamTile::column_of(0), k[0]);
     float own_y = 0.0F;
-    StreamTile tile(kTileColumns, kTileRows);
+    StreamTile tile = unit_tile();
 #pragma unroll 1
     for (int t = 0; t < kUnitTiles; ++t) {
       const int h = unit.head_of(t * kTileRows);
       tiles.take(tile);
       tile.multiply(expf(token.log_decay[h]));
       update_rows(tile, k, token.v + t * kTileRows, token.beta[h]);
-      keep_own(tile.dot(token.q), t, own_y);
+      keep_own(tile.dot(window.q), t, own_y);
       store_tile<kState>(a, place, unit, t, tile, counts);
     }
     store_element(a.out.y, unit.row * a.out.y_stride + unit.first_row + own_row(), own_y, a.out.dtype);

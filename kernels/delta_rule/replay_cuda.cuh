@@ -6,6 +6,13 @@
 
 namespace replayeval::delta_rule::cuda {
 
+// Keeps what the products need of the checkpoint.
+template <RingForm kForm, Dtype kState, bool kChannels, class T>
+__device__ __forceinline__ void keep_checkpoint(const SharedWindow<kChannels>& w, const T& tile,
+                                                const typename T::template Stored<kState>& stored) {
+  if constexpr (kReadsByProducts<kChannels, kForm, T> && kReadsProducts<T, kState>) keep_rows(w, tile, stored);
+}
+
 template <class T, Dtype kState>
 __device__ __forceinline__ void load_checkpoint(const ReplayArguments& a, const BlockHead& h, T& tile) {
   typename T::template Stored<kState> stored;
@@ -14,13 +21,14 @@ __device__ __forceinline__ void load_checkpoint(const ReplayArguments& a, const 
 }
 
 // The tile, S_w, becomes the checkpoint.
-template <class T, Dtype kState>
-__device__ __forceinline__ void store_checkpoint(const ReplayArguments& a, const BlockHead& h, T& tile,
-                                                 ThreadCounts& counts) {
+template <RingForm kForm, Dtype kState, bool kChannels, class T>
+__device__ __forceinline__ void store_checkpoint(const ReplayArguments& a, const BlockHead& h,
+                                                 const SharedWindow<kChannels>& w, T& tile, ThreadCounts& counts) {
   typename T::template Stored<kState> stored;
   const bool saturate = a.state.storage.overflow == Overflow::saturate;
   tile.template pack<kState>(saturate, a.state.counts != nullptr, counts, stored);
   tile.template store<kState>(a.state.data, h.state_offset, stored);
+  keep_checkpoint<kForm, kState>(w, tile, stored);
   tile.template unpack<kState>(stored);
 }
 
@@ -51,12 +59,12 @@ __device__ __forceinline__ void replay_token(const ReplayArguments& a, const Blo
   if (flush || (kCalls == Calls::any && a.form.route == Route::state_and_output)) {
     y = build_state<kChannels, kForm, kState>(w, a.form, tile, count);
     if (flush) {
-      store_checkpoint<T, kState>(a, h, tile, counts);
+      store_checkpoint<kForm, kState>(a, h, w, tile, counts);
     } else if (more) {
       load_checkpoint<T, kState>(a, h, tile);
     }
   } else if constexpr (kForm == RingForm::deltas) {
-    y = read_by_deltas(w, tile, count);
+    y = read_by_deltas<kState>(w, a.form.ring_dtype, tile, count);
   } else {
     y = read_by_adjoint(w, tile, count);
   }
@@ -115,6 +123,7 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kCalls == Calls::one_step ? 3 
   load_window(a.shape, a.form, a.ring, h, cursor, w);
   int position = cursor;
   operands.store(a.shape, a.in, a.parameters, h, target_of<kChannels, kForm>(w, position));
+  keep_checkpoint<kForm, kState>(w, tile, stored);
   __syncthreads();
   tile.template unpack<kState>(stored);
 
@@ -150,7 +159,8 @@ __global__ void __launch_bounds__(32 * kMaxWarps) append_tail_kernel(const __gri
   const int begin = wraps ? 0 : cursor;
   const auto end = static_cast<int>((cursor + a.block.tokens) % L);
   const std::int64_t first_token = h.row * a.block.tokens + (wraps ? a.block.tokens - end : 0);
-  const TokenTarget token = target_of<kChannels, kForm>(w, 0);
+  TokenTarget token = target_of<kChannels, kForm>(w, 0);
+  token.vectors = nullptr;  // only for what reads the state
   TokenOperands<kChannels> operands;
   for (int position = begin; position < end; ++position) {
     operands.load(a.shape, a.in, h, first_token + position - begin);
@@ -173,7 +183,8 @@ void launch_replay(cudaStream_t stream, const HeadGrid& grid, const ReplayArgume
   const auto bytes = [&](std::int64_t entries) {
     const std::size_t window =
         SharedWindow<kChannels>::bytes(entries, arguments.shape.key_dim, grid.cut.rows_per_block);
-    return kSumsByProducts<kChannels, kForm, T, kState> ? window + kChunkBytes : window;
+    if constexpr (!kReadsByProducts<kChannels, kForm, T>) return window;
+    return window + SharedWindow<kChannels>::product_bytes(kReadsProducts<T, kState> ? grid.cut.rows_per_block : 0);
   };
   const auto launch_block = [&](auto kernel, std::size_t shared) {
     allow_shared(kernel, shared);

@@ -4,6 +4,7 @@
 
 #include "kernels/delta_rule/stream_cuda.cuh"
 #include "kernels/stream_ring_cuda.cuh"
+#include "kernels/vector_products_cuda.cuh"
 
 namespace replayeval::delta_rule::cuda {
 
@@ -25,13 +26,15 @@ struct DeltasJob : WithRing<DeltasJob<kStateDtype, kRing>, StreamReplayArguments
   static constexpr Dtype kState = kStateDtype;
   using Arguments = StreamReplayArguments;
 
-  // Of a unit: the token; what keys weigh in each value head, and what all decays come to; their products with k and q.
+  // Of a unit: the token, k and q (0 and 1) in parts; what keys weigh in each value head, and what all decays come to;
+  // their products with k and q.
   struct Window {
+    VectorParts vectors;
     UnitToken token;
     float weight[kMaxUnitHeads][kMaxBufferLen], decay[kMaxUnitHeads];
     float by_k[kMaxBufferLen], by_q[kMaxBufferLen];
   };
-  using FlushMemory = FlushFactors;
+  using FlushMemory = FlushFactorsOf<kState, kRing>;
 
   __device__ static __forceinline__ UnitRing<kRing> ring_of(const Arguments& a) {
     return {a.form.buffer_len, a.cut.head_rows_log2};
@@ -43,18 +46,34 @@ struct DeltasJob : WithRing<DeltasJob<kStateDtype, kRing>, StreamReplayArguments
   class ColumnPart : public ColumnOperands {
    public:
     struct Ready {
-      float q[1][4], k[1][4];
+      float k_by_q;
     };
     __device__ __forceinline__ Ready ready(const Arguments& a, Window& window) const {
-      Ready ready;
-      this->take(a, window.token, ready.q, ready.k);
-      return ready;
+      float q[1][4];
+      float k[1][4];
+      this->take(a, q, k);
+      window.vectors.put(0, k[0]);
+      window.vectors.put(1, q[0]);
+      return {row_dot(k[0], q[0])};
     }
     __device__ static __forceinline__ void prepare(const Arguments& a, const Unit& /*unit*/, const Place& place,
                                                    const Ready& ready, char* memory, Window& window) {
       if (place.cursor + 1 == ring_of(a).buffer_len) return prepare_flush<kState, kRing>(memory, place.cursor);
-      ring_dots<kRing, 2>(memory, place.cursor, {&ready.k, &ready.q}, {window.by_k, window.by_q});
-      window.by_q[place.cursor] = row_dot(ready.k[0], ready.q[0]);  // by every lane, the same value
+      __syncwarp();
+      if constexpr (kRing == Dtype::bfloat16) {
+#pragma unroll 1
+        for (int first = 0; first < place.cursor; first += kChunkEntries) {
+          multiply_entries(first, place.cursor, window.vectors, window.by_k, window.by_q,
+                           [&](int j) -> const void* { return memory + j * kRowBytes; });
+        }
+      } else {
+        float q[1][4];
+        float k[1][4];
+        window.vectors.get(0, k[0]);
+        window.vectors.get(1, q[0]);
+        ring_dots<kRing, 2>(memory, place.cursor, {&k, &q}, {window.by_k, window.by_q});
+      }
+      window.by_q[place.cursor] = ready.k_by_q;  // by every lane, the same value
     }
   };
 
@@ -84,30 +103,34 @@ struct DeltasJob : WithRing<DeltasJob<kStateDtype, kRing>, StreamReplayArguments
 
   // The token becomes the ring's entry `cursor`, but for d.
   __device__ static __forceinline__ void append(const Arguments& a, const Unit& unit, const Place& place,
-                                                const UnitToken& token) {
+                                                const Window& window) {
     const auto L = static_cast<int>(a.form.buffer_len);
     const auto i = static_cast<int>(threadIdx.x);
     const std::int64_t head = static_cast<std::int64_t>(place.slot) * a.shape.num_value_heads + unit.first_head;
-    if (i < unit.heads) a.ring.log_decay[(head + i) * L + place.cursor] = token.log_decay[i];
-    if (!unit.leads_group || i >= kTileColumns) return;
+    if (i < unit.heads) a.ring.log_decay[(head + i) * L + place.cursor] = window.token.log_decay[i];
+    if (!unit.leads_group || i >= 32) return;
     const std::int64_t group = static_cast<std::int64_t>(place.slot) * a.shape.num_key_heads + unit.group;
-    store_element(a.ring.k, (group * L + place.cursor) * kTileColumns + i, token.k[i], kRing);
+    float k[4];
+    window.vectors.get(0, k);
+    Packed4<kRing> packed;
+    packed.pack(k);
+    packed.store(a.ring.k, (group * L + place.cursor) * kTileColumns + unit_column());
   }
 
-  // y of the row that this lane finishes, from S_0 k and S_0 q; its d goes to the ring.
+  // y of the unit's row `row` from S_0 k and S_0 q; its d goes to the ring.
   __device__ static __forceinline__ float finish_row(const Arguments& a, const Unit& unit, const Place& place,
                                                      const UnitRing<kRing>& ring, const char* memory,
-                                                     const Window& window, float from_k, float from_q) {
-    const int row = own_row();
+                                                     const Window& window, int row, float from_k, float from_q) {
     const int h = unit.head_of(row);
     const int cursor = place.cursor;
     const char* deltas = ring.row(memory, unit, row);
     float held = window.decay[h] * from_k;
     float y = window.decay[h] * from_q;
-    for_entries<kRing>(deltas, ring.head_rows, cursor, [&](int j, float d) {
-      held = fmaf(window.weight[h][j] * window.by_k[j], d, held);
-      y = fmaf(window.weight[h][j] * window.by_q[j], d, y);
-    });
+    int first = 0;
+    for (; first + kAtOnce <= cursor; first += kAtOnce) {
+      add_entries_at<true>(deltas, ring.head_rows, window, h, first, cursor, held, y);
+    }
+    if (first < cursor) add_entries_at<false>(deltas, ring.head_rows, window, h, first, cursor, held, y);
     const float d = window.token.beta[h] * (window.token.v[row] - held);
     const std::int64_t head = static_cast<std::int64_t>(place.slot) * a.shape.num_value_heads + unit.first_head + h;
     store_element(a.ring.values, (head * ring.buffer_len + cursor) * ring.head_rows + unit.row_in_head(row), d, kRing);
@@ -118,28 +141,91 @@ struct DeltasJob : WithRing<DeltasJob<kStateDtype, kRing>, StreamReplayArguments
                                              const char* memory, Tiles<kState>& tiles, const Window& window,
                                              FlushMemory& factors, ThreadCounts& counts) {
     const UnitRing<kRing> ring = ring_of(a);
-    float q[1][4];
-    float k[1][4];
-    load4<Dtype::float32>(window.token.q, StreamTile::column_of(0), q[0]);
-    load4<Dtype::float32>(window.token.k, StreamTile::column_of(0), k[0]);
+    int row = own_row();
     float y;
     if (place.cursor + 1 == ring.buffer_len) {
-      y = flush_tiles(a, unit, place, ring, memory, tiles, window, q, k, factors, counts);
+      y = flush_tiles(a, unit, place, ring, memory, tiles, window, factors, counts);
     } else {
       float from_k;
       float from_q;
-      read_tiles(tiles, q, k, from_k, from_q);
-      y = finish_row(a, unit, place, ring, memory, window, from_k, from_q);
-      append(a, unit, place, window.token);
+      row = read_tiles(tiles, window.vectors, from_k, from_q);
+      y = finish_row(a, unit, place, ring, memory, window, row, from_k, from_q);
+      append(a, unit, place, window);
     }
-    store_element(a.out.y, unit.row * a.out.y_stride + unit.first_row + own_row(), y, a.out.dtype);
+    store_element(a.out.y, unit.row * a.out.y_stride + unit.first_row + row, y, a.out.dtype);
   }
 
  private:
-  // S_0 k and S_0 q of the lane's own row. Two tiles' shares fill a fold: those of k for the lower half of the lanes,
-  // those of q for the upper. The lower half then finishes the first two tiles, the upper the others.
-  __device__ static __forceinline__ void read_tiles(Tiles<kState>& tiles, const float (&q)[1][4],
-                                                    const float (&k)[1][4], float& from_k, float& from_q) {
+  static constexpr int kAtOnce = 8;
+  static_assert(kMaxBufferLen % kAtOnce == 0);
+
+  // The entries first, first + 1, … of kAtOnce, or those of them below `count`, to S k and S q of a row.
+  template <bool kAll>
+  __device__ static __forceinline__ void add_entries_at(const char* deltas, int stride, const Window& window, int h,
+                                                        int first, int count, float& held, float& y) {
+    float d[kAtOnce], weight[kAtOnce / 4][4], by_k[kAtOnce / 4][4], by_q[kAtOnce / 4][4];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      d[i] = ring_element<kRing>(deltas, (kAll ? first + i : min(first + i, count - 1)) * stride);
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce / 4; ++i) {
+      load4<Dtype::float32>(window.weight[h], first + 4 * i, weight[i]);
+      load4<Dtype::float32>(window.by_k, first + 4 * i, by_k[i]);
+      load4<Dtype::float32>(window.by_q, first + 4 * i, by_q[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (!kAll && first + i >= count) break;
+      held = fmaf(weight[i / 4][i % 4] * by_k[i / 4][i % 4], d[i], held);
+      y = fmaf(weight[i / 4][i % 4] * by_q[i / 4][i % 4], d[i], y);
+    }
+  }
+
+  // S_0 k and S_0 q of the row that this lane finishes, which is returned.
+  __device__ static __forceinline__ int read_tiles(Tiles<kState>& tiles, const VectorParts& vectors, float& from_k,
+                                                   float& from_q) {
+    if constexpr (kReadsProducts<StreamTile, kState>) {
+      return multiply_tiles(tiles, vectors, from_k, from_q);
+    } else {
+      sum_tiles(tiles, vectors, from_k, from_q);
+      return own_row();
+    }
+  }
+
+  // A product has a warp's rows of two tiles; of its rows of all four a lane gets one of the t-th, t the place among
+  // four lanes.
+  __device__ static __forceinline__ int multiply_tiles(Tiles<kState>& tiles, const VectorParts& vectors, float& from_k,
+                                                       float& from_q) {
+    const int row = static_cast<int>(threadIdx.x) / 32 * StreamTile::kWarpRows + RowShare::row();
+    const auto take = [&](RowShare& share) {
+      share.load(static_cast<const char*>(tiles.wait()) + row * kRowBytes);
+      tiles.release();
+    };
+    float parts[2 * kUnitTiles];
+#pragma unroll
+    for (int t = 0; t < kUnitTiles; t += 2) {
+      RowShare first;
+      RowShare last;
+      take(first);
+      take(last);
+      multiply_rows(first, last, vectors, parts + 2 * t);
+    }
+    float sums[2];
+    deal_parts<2>(parts, sums);
+    from_k = sums[0];
+    from_q = sums[1];
+    return static_cast<int>(threadIdx.x) % 4 * kTileRows + row;
+  }
+
+  // Two tiles' shares fill a fold: those of k for the lower half of the lanes, those of q for the upper. The lower half
+  // then finishes the first two tiles, the upper the others.
+  __device__ static __forceinline__ void sum_tiles(Tiles<kState>& tiles, const VectorParts& vectors, float& from_k,
+                                                   float& from_q) {
+    float k[1][4];
+    float q[1][4];
+    vectors.get(0, k[0]);
+    vectors.get(1, q[0]);
     float shares[32];
     float pair[2];
     for_rows(tiles, [&](int t, int r, const float(&values)[4]) {
@@ -156,11 +242,14 @@ struct DeltasJob : WithRing<DeltasJob<kStateDtype, kRing>, StreamReplayArguments
   // S_w q of the lane's own row; S_w becomes the checkpoint.
   __device__ static __forceinline__ float flush_tiles(const Arguments& a, const Unit& unit, const Place& place,
                                                       const UnitRing<kRing>& ring, const char* memory,
-                                                      Tiles<kState>& tiles, const Window& window,
-                                                      const float (&q)[1][4], const float (&k)[1][4],
-                                                      FlushFactors& factors, ThreadCounts& counts) {
+                                                      Tiles<kState>& tiles, const Window& window, FlushMemory& factors,
+                                                      ThreadCounts& counts) {
+    float k[1][4];
+    float q[1][4];
+    window.vectors.get(0, k[0]);
+    window.vectors.get(1, q[0]);
     float own = 0.0F;
-    StreamTile tile(kTileColumns, kTileRows);
+    StreamTile tile = unit_tile();
 #pragma unroll 1
     for (int t = 0; t < kUnitTiles; ++t) {
       const int row = t * kTileRows + tile.block_row;

@@ -19,8 +19,10 @@ struct ReplayArguments {
 };
 
 // By the output route, in a deltas ring: the tile stays the checkpoint. d is left in the window.
-template <bool kChannels, class T>
-__device__ __forceinline__ float read_by_deltas(const SharedWindow<kChannels>& w, const T& tile, int count) {
+template <Dtype kState, bool kChannels, class T>
+__device__ __forceinline__ float read_by_deltas(const SharedWindow<kChannels>& w, Dtype ring, const T& tile,
+                                                int count) {
+  constexpr bool kProducts = kReadsByProducts<kChannels, RingForm::deltas, T>;
   const int own = count - 1;
   const float* k = w.key(own);
   weigh(w, count);
@@ -29,11 +31,25 @@ __device__ __forceinline__ float read_by_deltas(const SharedWindow<kChannels>& w
     weigh_query(w, k, w.query);
     weigh_query(w, w.q, w.query + w.key_dim);
   }
-  if (own > 0) shared_dots<T>(w.weighed_key(0), k, own, w.key_dim, w.by_k);
-  shared_dots<T>(w.weighed_key(0), w.q, count, w.key_dim, w.by_q);
+  const bool keys_by_products = kProducts && ring == Dtype::bfloat16;
+  if (keys_by_products) {
+    read_keys(w, own);
+    shared_dots<T>(k, w.q, 1, w.key_dim, w.by_q + own);
+  } else {
+    if (own > 0) shared_dots<T>(w.weighed_key(0), k, own, w.key_dim, w.by_k);
+    shared_dots<T>(w.weighed_key(0), w.q, count, w.key_dim, w.by_q);
+  }
   __syncthreads();
-  float held = dot_checkpoint(w, tile, k, w.query);
-  float y = dot_checkpoint(w, tile, w.q, w.query + w.key_dim);
+  float held;
+  float y;
+  if constexpr (kProducts && kReadsProducts<T, kState>) {
+    read_rows(w, tile, held, y);
+    held = *w.decay * held;
+    y = *w.decay * y;
+  } else {
+    held = dot_checkpoint(w, tile, k, w.query);
+    y = dot_checkpoint(w, tile, w.q, w.query + w.key_dim);
+  }
   if (!tile.writes_row()) return y;
   const int p = tile.block_row + T::own_row();
   for (int j = 0; j < own; ++j) {
@@ -83,7 +99,8 @@ __device__ __forceinline__ float build_state(const SharedWindow<kChannels>& w, c
 template <bool kChannels, RingForm kForm>
 __device__ __forceinline__ TokenTarget target_of(const SharedWindow<kChannels>& w, int position) {
   float* v = kForm == RingForm::inputs ? w.values + position * w.stride : w.v;
-  return {w.q, w.key(position), v, w.gate(position), nullptr, w.beta + position};
+  const bool whole = !kChannels && kForm == RingForm::deltas && w.key_dim == ProductTile::kMaxStateSize;
+  return {w.q, w.key(position), v, w.gate(position), nullptr, w.beta + position, whole ? w.vectors : nullptr};
 }
 
 // From here on the entry is what the ring's memory would give back.

@@ -9,6 +9,10 @@ namespace replayeval::delta_rule::cuda {
 
 bool exact_stream(cudaStream_t stream, Family family, const Shape& shape, const Block& block, const Inputs& in,
                   const Parameters& parameters, const State& state, const Output& out);
+// For small batches.
+bool replay_few(cudaStream_t stream, Family family, const Shape& shape, const ReplayForm& form, const Block& block,
+                const Inputs& in, const Parameters& parameters, const State& state, const Ring& ring,
+                const Output& out);
 bool replay_stream(cudaStream_t stream, Family family, const Shape& shape, const ReplayForm& form, const Block& block,
                    const Inputs& in, const Parameters& parameters, const State& state, const Ring& ring,
                    const Output& out);

@@ -12,31 +12,30 @@ inline bool reads_fours(const Inputs& in) {
          lies_in_fours(in.v, in.v_stride, in.dtype);
 }
 
-// In shared memory, as float32; q and k normalised, q scaled.
+// In shared memory, as float32, but for q and k.
 struct UnitToken {
-  float q[kTileColumns], k[kTileColumns], v[kUnitRows];
+  float v[kUnitRows];
   float log_decay[kMaxUnitHeads], beta[kMaxUnitHeads];
 };
 
 // What the preparing warps have of a token in registers: q and k, four columns a lane.
 class ColumnOperands {
  public:
-  template <class Arguments>
-  __device__ __forceinline__ void load(const Arguments& a, const Unit& unit) {
+  // unit: whose row and group these are.
+  template <class Arguments, class Where>
+  __device__ __forceinline__ void load(const Arguments& a, const Where& unit) {
     const std::int64_t row = unit.row;
     const int column = unit.group * kTileColumns + unit_column();
     q_.load(a.in.q, row * a.in.q_stride + column, a.in.dtype, a.fours);
     k_.load(a.in.k, row * a.in.k_stride + column, a.in.dtype, a.fours);
   }
-  // Ready for the recurrence, to shared memory and here.
+  // Ready for the recurrence: normalised, q scaled.
   template <class Arguments>
-  __device__ __forceinline__ void take(const Arguments& a, UnitToken& to, float (&q)[1][4], float (&k)[1][4]) const {
+  __device__ __forceinline__ void take(const Arguments& a, float (&q)[1][4], float (&k)[1][4]) const {
     q_.decode(a.in.dtype, a.fours, q[0]);
     k_.decode(a.in.dtype, a.fours, k[0]);
     normalise_rows(a.parameters, a.in.dtype, kTileColumns, q, k);
     multiply_row(q, 1.0F / sqrtf(static_cast<float>(kTileColumns)));
-    put(q[0], to.q + unit_column());
-    put(k[0], to.k + unit_column());
   }
 
  private:

@@ -6,6 +6,7 @@
 #include "kernels/delta_rule/launch_cuda.cuh"
 #include "kernels/delta_rule/normalise_cuda.cuh"
 #include "kernels/delta_rule/scalars_cuda.cuh"
+#include "kernels/vector_products_cuda.cuh"
 
 namespace replayeval::delta_rule::cuda {
 
@@ -13,12 +14,13 @@ enum class Part : int { q, k, v, gates };
 
 // In shared memory.
 struct TokenTarget {
-  float* q;          // [key_dim], normalised and scaled
-  float* k;          // [key_dim], normalised
-  float* v;          // [rows of the block]
-  float* log_decay;  // [gate_dim]
-  float* decay;      // [gate_dim], exp of it; null where it is not wanted
-  float* beta;       // [1]
+  float* q;                        // [key_dim], normalised and scaled
+  float* k;                        // [key_dim], normalised
+  float* v;                        // [rows of the block]
+  float* log_decay;                // [gate_dim]
+  float* decay;                    // [gate_dim], exp of it; null where it is not wanted
+  float* beta;                     // [1]
+  VectorParts* vectors = nullptr;  // k and q once more, where they are wanted so; with 128 columns
 };
 
 // kChannels: a decay for each key channel.
@@ -58,10 +60,12 @@ class TokenOperands {
         normalise_row(p, in.dtype, K, values_);
         multiply_row(values_, 1.0F / sqrtf(static_cast<float>(K)));
         store_row(to.q, K);
+        if (to.vectors != nullptr) to.vectors->put(1, values_[0]);
         break;
       case Part::k:
         normalise_row(p, in.dtype, K, values_);
         store_row(to.k, K);
+        if (to.vectors != nullptr) to.vectors->put(0, values_[0]);
         break;
       case Part::v:
         store_row(to.v, h.rows);

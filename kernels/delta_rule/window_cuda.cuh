@@ -26,7 +26,10 @@ struct SharedWindow {
   float* weight;     // [buffer_len]: of a key, or an entry's own decay or factor
   float* by_k;       // [buffer_len + 1]: keys_j · k, and room for the second of two rows
   float* by_q;       // [buffer_len + 1]
-  char* products;    // kChunkBytes, where kSumsByProducts
+  // Where kReadsByProducts or kSumsByProducts:
+  char* products;        // kChunkBytes
+  VectorParts* vectors;  // the token's k and q
+  char* rows;            // [rows_per_block, kRowBytes]: the checkpoint as stored, where kReadsProducts too
   int key_dim, stride;
 
   static constexpr int kGateWidth = kChannels ? 1 : 0;
@@ -53,6 +56,11 @@ struct SharedWindow {
     by_k = take(buffer_len + 1);
     by_q = take(buffer_len + 1);
     products = reinterpret_cast<char*>(memory) + bytes(buffer_len, key_dim, rows_per_block);
+    vectors = reinterpret_cast<VectorParts*>(products + kChunkBytes);
+    rows = products + kChunkBytes + sizeof(VectorParts);
+  }
+  static std::size_t product_bytes(std::int64_t rows_per_block) {
+    return kChunkBytes + sizeof(VectorParts) + static_cast<std::size_t>(rows_per_block) * kRowBytes;
   }
   // But for the products; a multiple of 16.
   __host__ __device__ static std::size_t bytes(std::int64_t buffer_len, std::int64_t key_dim,
@@ -164,6 +172,48 @@ __device__ __forceinline__ void sum_entries(const SharedWindow<kChannels>& w, T&
   decay_tile<kChannels>(tile, w.decay);
   for (int j = 0; j < count; ++j) {
     tile.add_outer(w.weight_of(j), d + j * w.stride + tile.block_row, w.weighed_key(j));
+  }
+}
+
+// Whether the products of k and q with the keys of a ring in bfloat16, and with the checkpoint where kReadsProducts
+// too, are those of vector_products_cuda.cuh.
+template <bool kChannels, RingForm kForm, class T>
+inline constexpr bool kReadsByProducts = !kChannels && kForm == RingForm::deltas && std::is_same_v<T, ProductTile>;
+
+// The checkpoint's rows of this warp as stored, for read_rows().
+template <bool kChannels, class T>
+__device__ __forceinline__ void keep_rows(const SharedWindow<kChannels>& w, const T& tile,
+                                          const typename T::template Stored<Dtype::bfloat16>& stored) {
+  __syncwarp();
+#pragma unroll
+  for (int r = 0; r < T::kRows; ++r) {
+    reinterpret_cast<uint2*>(w.rows + (tile.block_row + r) * kRowBytes)[threadIdx.x % 32] = stored[r][0].bits;
+  }
+  __syncwarp();
+}
+
+// S_0 k and S_0 q of the row that dot() would leave in this lane.
+template <bool kChannels, class T>
+__device__ __forceinline__ void read_rows(const SharedWindow<kChannels>& w, const T& tile, float& from_k,
+                                          float& from_q) {
+  static_assert(T::kRows == 8 && T::kWarpRows == 8, "lanes 4 r … 4 r + 3 have row r");
+  RowShare first;
+  RowShare last;
+  first.load(w.rows + (tile.block_row + RowShare::row()) * kRowBytes);
+  last.fill_zero();
+  float parts[4];
+  multiply_rows(first, last, *w.vectors, parts);
+  from_k = add_parts(parts[0]);
+  from_q = add_parts(parts[1]);
+}
+
+// The ring's keys, `count` of them in bfloat16, times k and q; a warp has a chunk.
+template <bool kChannels>
+__device__ __forceinline__ void read_keys(const SharedWindow<kChannels>& w, int count) {
+  const auto warps = static_cast<int>(blockDim.x) / 32;
+  const int warp = warps - 1 - static_cast<int>(threadIdx.x) / 32;  // the first has a product of its own
+  for (int first = warp * kChunkEntries; first < count; first += warps * kChunkEntries) {
+    multiply_entries(first, count, *w.vectors, w.by_k, w.by_q, [&](int j) -> const float* { return w.key(j); });
   }
 }
 

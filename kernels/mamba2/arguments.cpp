@@ -2,7 +2,6 @@
 
 #include "kernels/door.h"
 
-#include <cmath>
 #include <string>
 
 namespace replayeval::mamba2 {
@@ -103,41 +102,6 @@ void check_advance_cursors(const Block& block, std::int64_t buffer_len, const st
   check_block(door, block);
   check_buffer_len(door, buffer_len);
   door.present(cursor, "cursor");
-}
-
-void check_conv(const Device& device, const Block& block, const Conv& conv) {
-  const Door door("mamba2::causal_conv");
-  check_block(door, block);
-  door.expect(conv.channels >= 1, "channels is " + std::to_string(conv.channels) + "; at least 1 is needed");
-  door.expect(conv.conv_kernel >= 2 && conv.conv_kernel <= 8,
-              "conv_kernel is " + std::to_string(conv.conv_kernel) + "; allowed: 2 to 8");
-  door.present(conv.weight, "weight");
-  door.present(conv.in, "in");
-  door.present(conv.out, "out");
-  door.present(conv.state, "state");
-  door.dtype(conv.dtype, "dtype");
-  door.stride(conv.in_stride, conv.channels, "in_stride");
-  door.stride(conv.out_stride, conv.channels, "out_stride");
-  check_slots(door, device, block, conv.slots);
-}
-
-void check_gated_norm(const GatedNorm& norm) {
-  const Door door("mamba2::gated_norm");
-  door.expect(norm.rows >= 1, "rows is " + std::to_string(norm.rows) + "; at least 1 is needed");
-  door.expect(norm.group_size >= 1, "group_size is " + std::to_string(norm.group_size) + "; at least 1 is needed");
-  door.expect(norm.width >= 1 && norm.width % norm.group_size == 0, "width " + std::to_string(norm.width) +
-                                                                        " must be a multiple of group_size, which is " +
-                                                                        std::to_string(norm.group_size));
-  door.expect(norm.eps >= 0.0F && std::isfinite(norm.eps), "eps is " + std::to_string(norm.eps) + "; needed: eps >= 0");
-  if (norm.form != GateForm::gate_only) door.present(norm.weight, "weight");
-  door.present(norm.y, "y");
-  door.present(norm.z, "z");
-  door.present(norm.out, "out");
-  door.dtype(norm.y_dtype, "y_dtype");
-  door.dtype(norm.dtype, "dtype");
-  door.stride(norm.y_stride, norm.width, "y_stride");
-  door.stride(norm.z_stride, norm.width, "z_stride");
-  door.stride(norm.out_stride, norm.width, "out_stride");
 }
 
 }  // namespace replayeval::mamba2

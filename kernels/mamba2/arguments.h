@@ -1,8 +1,6 @@
 // Checks at the door of every kernel. Each throws std::invalid_argument with what was given and what is allowed.
 #pragma once
 
-#include "kernels/mamba2/conv.h"
-#include "kernels/mamba2/gated_norm.h"
 #include "kernels/mamba2/mamba2.h"
 
 namespace replayeval::mamba2 {
@@ -17,7 +15,5 @@ void check_replay(const Device&, const Shape&, const ReplayForm&, const Block&, 
 void check_reconstruct(const Device&, const Shape&, const ReplayForm&, const Block&, const Parameters&, const State&,
                        const Ring&, const float* state_out);
 void check_advance_cursors(const Block&, std::int64_t buffer_len, const std::int32_t* cursor);
-void check_conv(const Device&, const Block&, const Conv&);
-void check_gated_norm(const GatedNorm&);
 
 }  // namespace replayeval::mamba2

@@ -2,8 +2,6 @@
 #pragma once
 
 #include "kernels/cursors.h"
-#include "kernels/mamba2/conv.h"
-#include "kernels/mamba2/gated_norm.h"
 #include "kernels/mamba2/mamba2.h"
 
 namespace replayeval::mamba2::cpu {
@@ -15,8 +13,6 @@ void replay(const Shape&, const ReplayForm&, const Block&, const Inputs&, const 
             const Output&);
 void reconstruct(const Shape&, const ReplayForm&, const Block&, const Parameters&, const State&, const Ring&,
                  float* state_out);
-void causal_conv(const Block&, const Conv&);
-void gated_norm(const GatedNorm&);
 
 }  // namespace replayeval::mamba2::cpu
 
@@ -30,7 +26,5 @@ void replay(void* stream, const Shape&, const ReplayForm&, const Block&, const I
             const Ring&, const Output&);
 void reconstruct(void* stream, const Shape&, const ReplayForm&, const Block&, const Parameters&, const State&,
                  const Ring&, float* state_out);
-void causal_conv(void* stream, const Block&, const Conv&);
-void gated_norm(void* stream, const GatedNorm&);
 
 }  // namespace replayeval::mamba2::cuda

@@ -39,18 +39,4 @@ void reconstruct(const Device& device, const Shape& shape, const ReplayForm& for
       REPLAYEVAL_ON_CUDA(reconstruct(device.stream, shape, form, block, parameters, state, ring, state_out)));
 }
 
-void causal_conv(const Device& device, const Block& block, const Conv& conv) {
-  check_device(device, "causal_conv");
-  check_conv(device, block, conv);
-  run_on(
-      device, [&] { cpu::causal_conv(block, conv); }, REPLAYEVAL_ON_CUDA(causal_conv(device.stream, block, conv)));
-}
-
-void gated_norm(const Device& device, const GatedNorm& norm) {
-  check_device(device, "gated_norm");
-  check_gated_norm(norm);
-  run_on(
-      device, [&] { cpu::gated_norm(norm); }, REPLAYEVAL_ON_CUDA(gated_norm(device.stream, norm)));
-}
-
 }  // namespace replayeval::mamba2

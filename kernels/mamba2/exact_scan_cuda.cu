@@ -17,11 +17,97 @@ struct ExactScanArguments {
 };
 
 constexpr int kChunkTokens = 16;
+constexpr float kLeastRegularStep = 0x1p-20F;  // times a regular column's value: a regular factor
 
 // In shared memory, before the operands.
+struct Scalars {
+  float dt, decay;
+  bool regular;  // as ScanTile::round() asks
+};
 struct ExactScanMemory {
-  float2 dt_and_decay[kMaxWarps][kChunkTokens];  // by the block's heads
-  float sums[kMaxWarps][kChunkTokens * ScanTile::kWarpRows];
+  Scalars scalars[kMaxWarps][kChunkTokens];                         // by the block's heads
+  bool regular[kChunkTokens];                                       // of x and B
+  float sums[kMaxWarps][(kChunkTokens + 1) * ScanTile::kWarpRows];  // those of a token after its place
+};
+
+// The chunk's operands as the tokens' steps take them.
+template <Dtype kState>
+__device__ __forceinline__ void take_chunk(const ExactScanArguments& a, const ScanRows& r, const ScanOperands& operands,
+                                           const ScanTimeSteps& time_steps, std::int64_t token, int count,
+                                           ExactScanMemory& memory) {
+  operands.take(token, count, 0, [&](int t, const float(&values)[3][4]) {
+    if (kState != Dtype::float32) return;
+    bool regular = true;
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      regular = regular && ScanTile::regular_column(values[0][i]) && ScanTile::regular_column(values[2][i]);
+    regular = __all_sync(0xFFFFFFFFU, regular);
+    if (threadIdx.x % 32 == 0) memory.regular[t] = regular;
+  });
+  if (!time_steps.has_one(r, count)) return;
+  const float dt = time_steps.take(a.in, a.parameters, r);
+  const float rate = decay_rate(a.parameters.A_log[r.first_head + time_steps.head()]);
+  const float decay = expf(rate * dt);
+  memory.scalars[time_steps.head()][time_steps.place()] = {dt, decay,
+                                                           ScanTile::regular_decay(decay) && dt >= kLeastRegularStep};
+}
+
+// A warp's rows through a chunk of tokens. A token's shares of S C are summed among the next one's steps.
+template <Dtype kState>
+class Rows {
+ public:
+  __device__ __forceinline__ Rows(const ExactScanArguments& a, const ScanRows& r)
+      : saturate_(a.state.storage.overflow == Overflow::saturate) {
+    tile_.template load<kState>(a.state.data, r.state_row(head_shape(a.shape)));
+  }
+
+  __device__ __forceinline__ void run(const ScanRows& r, const ScanOperands& operands, const ExactScanMemory& memory,
+                                      float* sums, int count) {
+    const Scalars* const scalars = memory.scalars[r.warp_head];
+    const float* const x = operands.x + r.warp_row;
+#pragma unroll 1
+    for (int t = 0; t < count; t += kTogether) {
+      if constexpr (kTogether == 1) {
+        step<true>(scalars[t], true, x + t * kMostRows, operands, t, sums);
+      } else {
+        const Scalars first = scalars[t];
+        const Scalars second = scalars[t + 1];  // of no use where there is no second
+        const bool second_regular = second.regular && memory.regular[t + 1];
+        step<true>(first, true, x + t * kMostRows, operands, t, sums);
+        if (t + 1 == count) break;
+        step<false>(second, second_regular, x + (t + 1) * kMostRows, operands, t + 1, sums);
+      }
+    }
+    put_sums(sums, count);
+  }
+
+  __device__ __forceinline__ void store(const ExactScanArguments& a, const ScanRows& r) {
+    tile_.template store<kState>(a.state.data, r.state_row(head_shape(a.shape)));
+    if (a.state.counts != nullptr) add_counts(counts_, a.state.counts);
+  }
+
+ private:
+  static constexpr int kTogether = kState == Dtype::float32 ? 2 : 1;  // tokens: see ScanTile::count_float32()
+
+  template <bool kLook>
+  __device__ __forceinline__ void step(const Scalars& scalars, bool regular, const float* x,
+                                       const ScanOperands& operands, int t, float* sums) {
+    tile_.multiply(scalars.decay);
+    tile_.add_outer(scalars.dt, x, operands.B + t * kScanColumns);
+    put_sums(sums, t);
+    tile_.dot(operands.C + t * kScanColumns, shares_);
+    tile_.template round<kState, kLook, ScanTile::kRows>(saturate_, shares_, regular, settled_, counts_);
+  }
+  __device__ __forceinline__ void put_sums(float* sums, int place) {
+    const float sum = ScanTile::fold_shares(shares_);
+    if (ScanTile::writes_row()) sums[place * ScanTile::kWarpRows + ScanTile::own_row()] = sum;
+  }
+
+  ScanTile tile_;
+  float shares_[ScanTile::kRows] = {};
+  bool saturate_;
+  bool settled_ = false;
+  ThreadCounts counts_;
 };
 
 template <Dtype kState>
@@ -29,50 +115,33 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
     exact_scan_kernel(const __grid_constant__ ExactScanArguments a) {
   extern __shared__ __align__(16) char scan_memory[];
   auto& memory = *reinterpret_cast<ExactScanMemory*>(scan_memory);
-  const ScanRows r(a.shape, a.block, a.cut);
+  const ScanRows r(head_shape(a.shape), a.block, a.cut);
   if (!r.has_slot(a.state)) return fill_rows(a.block, a.out, r);
-  const ScanOperands operands(scan_memory + sizeof(ExactScanMemory), kChunkTokens, r.rows, a.in, a.reads_fours);
+  const ScanOperands operands(scan_memory + sizeof(ExactScanMemory), kChunkTokens, r, a.in, a.reads_fours);
   ScanTimeSteps time_steps(kChunkTokens);
   const std::int64_t first_token = r.first_token(a.block);
   const auto tokens = static_cast<int>(a.block.tokens);
-  operands.fetch(r, first_token, min(tokens, kChunkTokens));
+  operands.fetch(first_token, min(tokens, kChunkTokens));
   time_steps.fetch(a.in, r, first_token, min(tokens, kChunkTokens));
-  ScanTile tile;
-  tile.load<kState>(a.state.data, r.state_row(a.shape));
+  Rows<kState> rows(a, r);
 
-  const bool saturate = a.state.storage.overflow == Overflow::saturate;
-  const bool counting = a.state.counts != nullptr;
-  ThreadCounts counts;
   float* const sums = memory.sums[threadIdx.x / 32];
   const float D = a.parameters.D[r.first_head + r.warp_head];
 #pragma unroll 1
   for (int first = 0; first < tokens; first += kChunkTokens) {
     const int count = min(kChunkTokens, tokens - first);
-    operands.take(r, first_token + first, count, 0);
-    if (time_steps.has_one(r, count)) {
-      const float dt = time_steps.take(a.in, a.parameters, r);
-      const float rate = decay_rate(a.parameters.A_log[r.first_head + time_steps.head()]);
-      memory.dt_and_decay[time_steps.head()][time_steps.place()] = make_float2(dt, expf(rate * dt));
-    }
+    take_chunk<kState>(a, r, operands, time_steps, first_token + first, count, memory);
     __syncthreads();
     const int next = min(kChunkTokens, tokens - first - count);
-    operands.fetch(r, first_token + first + count, next);
+    operands.fetch(first_token + first + count, next);
     time_steps.fetch(a.in, r, first_token + first + count, next);
-#pragma unroll 1
-    for (int t = 0; t < count; ++t) {
-      const float2 scalars = memory.dt_and_decay[r.warp_head][t];
-      tile.multiply(scalars.y);
-      tile.add_outer(scalars.x, operands.x + t * r.rows + r.warp_row, operands.B + t * ScanTile::kColumns);
-      const float sum = tile.dot(operands.C + t * ScanTile::kColumns);
-      if (ScanTile::writes_row()) sums[t * ScanTile::kWarpRows + ScanTile::own_row()] = sum;
-      tile.round<kState>(saturate, counting, sum, counts);
-    }
+    rows.run(r, operands, memory, sums, count);
     __syncwarp();
-    write_y(a.out, a.writes_fours, r, D, sums, operands.x + r.warp_row, first_token + first, count);
+    write_y(a.out, a.writes_fours, r, D, sums + ScanTile::kWarpRows, operands.x + r.warp_row, first_token + first,
+            count);
     __syncthreads();
   }
-  tile.store<kState>(a.state.data, r.state_row(a.shape));
-  if (counting) add_counts(counts, a.state.counts);
+  rows.store(a, r);
 }
 
 template <Dtype kState>
@@ -89,7 +158,7 @@ void launch_exact(cudaStream_t stream, const HeadGrid& grid, const ExactScanArgu
 bool exact_scan(cudaStream_t stream, const Shape& shape, const Block& block, const Inputs& in,
                 const Parameters& parameters, const State& state, const Output& out) {
   HeadGrid all;
-  if (!scan_grid(shape, block, all)) return false;
+  if (!scan_grid(head_shape(shape), block, all)) return false;
   for_batch(all, block.batch, [&](const HeadGrid& grid) {
     const ExactScanArguments arguments{
         shape, block, in, parameters, state, out, grid.cut, reads_fours(in), writes_fours(out)};

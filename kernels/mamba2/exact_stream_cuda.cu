@@ -66,7 +66,7 @@ struct ExactJob : WithoutRing<StreamExactArguments> {
                                              FlushMemory& /*memory*/, ThreadCounts& counts) {
     const UnitToken& token = window.token;
     float own_sum = 0.0F;
-    StreamTile tile(kTileColumns, kTileRows);
+    StreamTile tile = unit_tile();
 #pragma unroll 1
     for (int t = 0; t < kUnitTiles; ++t) {
       const int row = t * kTileRows + tile.block_row;

@@ -140,6 +140,7 @@ void launch_step(cudaStream_t stream, HeadGrid grid, ReplayArguments arguments) 
 void replay(void* stream, const Shape& shape, const ReplayForm& form, const Block& block, const Inputs& in,
             const Parameters& parameters, const State& state, const Ring& ring, const Output& out) {
   const auto on = static_cast<cudaStream_t>(stream);
+  if (replay_few(on, shape, form, block, in, parameters, state, ring, out)) return;
   if (replay_stream(on, shape, form, block, in, parameters, state, ring, out)) return;
   const bool scanned = replay_scan(on, shape, form, block, in, parameters, state, ring, out);
   with_tile(shape, state.storage.dtype, [&]<class T, Dtype kState>() {

@@ -65,7 +65,7 @@ struct Span {
 
 __device__ __forceinline__ void load_entries(const ReplayScanArguments& a, const ScanRows& r, int entries,
                                              const ReplayWindow& window, const ScanOperands& operands) {
-  constexpr int kColumns = ScanTile::kColumns;
+  constexpr int kColumns = kScanColumns;
   const std::int64_t L = a.form.buffer_len;
   const auto P = static_cast<int>(a.shape.head_dim);
   const std::int64_t head = r.slot * a.shape.num_heads + r.first_head;
@@ -80,7 +80,7 @@ __device__ __forceinline__ void load_entries(const ReplayScanArguments& a, const
         const int row = r.first_row + 4 * (i % row_fours);
         return ((r.slot * a.shape.num_heads + row / P) * L + i / row_fours) * P + row % P;
       },
-      [&](int i) { return operands.x + 4 * i; });
+      [&](int i) { return operands.x + i / row_fours * kMostRows + 4 * (i % row_fours); });
   for (int i = static_cast<int>(threadIdx.x); i < r.heads * entries; i += static_cast<int>(blockDim.x)) {
     window.dt[i / entries * window.capacity + i % entries] = a.ring.dt[(head + i / entries) * L + i % entries];
   }
@@ -137,7 +137,7 @@ __device__ __forceinline__ void multiply_entries(const Span& span, const ReplayW
     const int entries = i % eights * 8;  // eight, two a quarter of the warp
     if (tokens + 1 < span.begin || tokens >= span.end || entries > tokens + 1) continue;
     const int entry = entries + lane / 8 * 2;
-    const float dot = dot_two_by_two(operands.C + tokens * ScanTile::kColumns, operands.B + entry * ScanTile::kColumns);
+    const float dot = dot_two_by_two(operands.C + tokens * kScanColumns, operands.B + entry * kScanColumns);
     const int e = lane % 8 / 2;
     if (lane % 2 == 0) window.dots[(entry + e % 2) * n + tokens + e / 2] = dot;
   }
@@ -171,7 +171,7 @@ __device__ __forceinline__ void add_entries(const ScanRows& r, const Span& span,
 #pragma unroll
     for (int k = 0; k < kTokensTogether; ++k) y[k] = scales[first + k] * sums[(first + k) * 16 + row];
     const auto add_entry = [&](int entry, int from) {
-      const float entry_x = x[entry * r.rows + row];
+      const float entry_x = x[entry * kMostRows + row];
       float weight[2][4];
       load4<Dtype::float32>(weights, entry * n + first, weight[0]);
       load4<Dtype::float32>(weights, entry * n + first + 4, weight[1]);
@@ -193,35 +193,59 @@ __device__ __forceinline__ void add_entries(const ScanRows& r, const Span& span,
 template <Dtype kState>
 __device__ __forceinline__ float flush(const ReplayScanArguments& a, const ScanRows& r, const ReplayWindow& window,
                                        const ScanOperands& operands, ScanTile& tile, ThreadCounts& counts) {
-  constexpr int kColumns = ScanTile::kColumns;
   const int n = window.capacity;
   const auto last = static_cast<int>(a.form.buffer_len) - 1;
   const float* const weights = window.weights + r.warp_head * n * n + last;
   const float scale = window.scales[r.warp_head * n + last];
   const float* const x = operands.x + r.warp_row;
   if (kState != Dtype::float32 && a.form.ring_dtype == Dtype::bfloat16 && last > 0) {
-    tile.add_together(scale, weights, n, x, r.rows, operands.B, last);
-    tile.add_outer(weights[last * n], x + last * r.rows, operands.B + last * kColumns);
+    tile.add_together(scale, weights, n, x, kMostRows, operands.B, last);
+    tile.add_outer(weights[last * n], x + last * kMostRows, operands.B + last * kScanColumns);
   } else {
     tile.multiply(scale);
-#pragma unroll 1
-    for (int j = 0; j <= last; ++j) tile.add_outer(weights[j * n], x + j * r.rows, operands.B + j * kColumns);
+#pragma unroll 2
+    for (int j = 0; j <= last; ++j) tile.add_outer(weights[j * n], x + j * kMostRows, operands.B + j * kScanColumns);
   }
-  const float sum = tile.dot(operands.C + last * kColumns);
-  tile.round<kState>(a.state.storage.overflow == Overflow::saturate, a.state.counts != nullptr, sum, counts);
-  return sum;
+  float shares[ScanTile::kRows];
+  tile.dot(operands.C + last * kScanColumns, shares);
+  bool settled = false;
+  tile.round<kState, true, 1>(a.state.storage.overflow == Overflow::saturate, shares, false, settled, counts);
+  return ScanTile::fold_shares(shares);
+}
+
+// S_0 C for the window's tokens but a flush's. A token's shares are summed among the next one's products.
+__device__ __forceinline__ void multiply_checkpoint(const ScanTile& tile, const Span& span,
+                                                    const ScanOperands& operands, float* sums) {
+  float shares[ScanTile::kRows] = {};
+  float* const own = sums + ScanTile::own_row();
+  const auto put_sums = [&](int token) {
+    const float sum = ScanTile::fold_shares(shares);
+    if (ScanTile::writes_row()) own[token * ScanTile::kWarpRows] = sum;
+  };
+  if (span.begin == span.unflushed()) return;
+  __syncwarp();  // lets the compiler put the exchanges among the products
+  tile.dot(operands.C + span.begin * kScanColumns, shares);
+#pragma unroll 1
+  for (int t = span.begin + 1; t < span.unflushed(); ++t) {
+    float next[ScanTile::kRows];
+    tile.dot(operands.C + t * kScanColumns, next);
+    put_sums(t - 1);
+#pragma unroll
+    for (int r = 0; r < ScanTile::kRows; ++r) shares[r] = next[r];
+  }
+  put_sums(span.unflushed() - 1);
 }
 
 template <Dtype kState>
 __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
     replay_scan_kernel(const __grid_constant__ ReplayScanArguments a) {
   extern __shared__ __align__(16) char scan_memory[];
-  const ScanRows r(a.shape, a.block, a.cut);
+  const ScanRows r(head_shape(a.shape), a.block, a.cut);
   const auto L = static_cast<int>(a.form.buffer_len);
   const int cursor = r.has_slot(a.state) ? a.ring.cursor[r.slot] : -1;
   if (cursor < 0 || cursor >= L) return fill_rows(a.block, a.out, r);
   const ReplayWindow window(scan_memory, padded(L), r.rows, r.heads);
-  const ScanOperands operands(window.operands, window.capacity, r.rows, a.in, a.reads_fours);
+  const ScanOperands operands(window.operands, window.capacity, r, a.in, a.reads_fours);
   ScanTimeSteps time_steps(window.capacity);
   const auto tokens = static_cast<int>(a.block.tokens);
   const auto span_from = [&](int position, int token) {
@@ -230,10 +254,10 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
   };
   Span span = span_from(cursor, 0);
   std::int64_t token = r.first_token(a.block);
-  operands.fetch(r, token, span.end - span.begin);
+  operands.fetch(token, span.end - span.begin);
   time_steps.fetch(a.in, r, token, span.end - span.begin);
   ScanTile tile;
-  tile.load<kState>(a.state.data, r.state_row(a.shape));
+  tile.load<kState>(a.state.data, r.state_row(head_shape(a.shape)));
   load_entries(a, r, cursor, window, operands);
 
   const float D = a.parameters.D[r.first_head + r.warp_head];
@@ -243,22 +267,18 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
 #pragma unroll 1
   for (int done = 0; done < tokens;) {
     const int count = span.end - span.begin;
-    operands.take(r, token, count, span.begin);
+    operands.take(token, count, span.begin, [](int /*t*/, const float(&)[3][4]) {});
     if (time_steps.has_one(r, count)) {
       window.dt[time_steps.head() * window.capacity + span.begin + time_steps.place()] =
           time_steps.take(a.in, a.parameters, r);
     }
     __syncthreads();
     const Span next = span_from(0, done + count);
-    operands.fetch(r, token + count, next.end);
+    operands.fetch(token + count, next.end);
     time_steps.fetch(a.in, r, token + count, next.end);
     weigh_entries(a, r, span, window);
     multiply_entries(span, window, operands);
-#pragma unroll 1
-    for (int t = span.begin; t < span.unflushed(); ++t) {
-      const float sum = tile.dot(operands.C + t * ScanTile::kColumns);
-      if (ScanTile::writes_row()) sums[t * 16 + ScanTile::own_row()] = sum;
-    }
+    multiply_checkpoint(tile, span, operands, sums);
     __syncthreads();
     weigh_dots(r, span, window);
     __syncthreads();
@@ -270,15 +290,15 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
       flushed = true;
     }
     __syncwarp();
-    write_y(a.out, a.writes_fours, r, D, sums + span.begin * 16, operands.x + span.begin * r.rows + r.warp_row, token,
-            count);
+    write_y(a.out, a.writes_fours, r, D, sums + span.begin * 16, operands.x + span.begin * kMostRows + r.warp_row,
+            token, count);
     __syncthreads();
     done += count;
     token += count;
     span = next;
   }
   if (!flushed) return;
-  tile.store<kState>(a.state.data, r.state_row(a.shape));
+  tile.store<kState>(a.state.data, r.state_row(head_shape(a.shape)));
   if (a.state.counts != nullptr) add_counts(counts, a.state.counts);
 }
 
@@ -301,7 +321,7 @@ bool replay_scan(cudaStream_t stream, const Shape& shape, const ReplayForm& form
   // A ring that rounds what comes in would need both, the rounded and the unrounded.
   const bool rounds = form.ring_dtype == Dtype::bfloat16 && in.dtype != Dtype::bfloat16;
   if (form.route != Route::output_only || form.flush != Flush::summed || form.buffer_len > kMostEntries || rounds ||
-      !scan_grid(shape, block, all)) {
+      !scan_grid(head_shape(shape), block, all)) {
     return false;
   }
   for_batch(all, block.batch, [&](const HeadGrid& grid) {

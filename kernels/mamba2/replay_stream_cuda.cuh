@@ -32,7 +32,7 @@ struct ReplayJob : WithRing<ReplayJob<kStateDtype, kRing>, StreamReplayArguments
     float weight[kMaxUnitHeads][kMaxBufferLen], scale[kMaxUnitHeads], dt[kMaxUnitHeads];
     float dots[kMaxBufferLen];
   };
-  using FlushMemory = FlushFactors;
+  using FlushMemory = FlushFactorsOf<kState, kRing>;
 
   __device__ static __forceinline__ UnitRing<kRing> ring_of(const Arguments& a) {
     return {a.form.buffer_len, a.cut.head_rows_log2};
@@ -153,10 +153,10 @@ struct ReplayJob : WithRing<ReplayJob<kStateDtype, kRing>, StreamReplayArguments
   __device__ static __forceinline__ float flush_tiles(const Arguments& a, const Unit& unit, const Place& place,
                                                       const UnitRing<kRing>& ring, const char* memory,
                                                       Tiles<kState>& tiles, const Window& window,
-                                                      const float (&C)[1][4], FlushFactors& factors,
+                                                      const float (&C)[1][4], FlushMemory& factors,
                                                       ThreadCounts& counts) {
     float own = 0.0F;
-    StreamTile tile(kTileColumns, kTileRows);
+    StreamTile tile = unit_tile();
 #pragma unroll 1
     for (int t = 0; t < kUnitTiles; ++t) {
       const int row = t * kTileRows + tile.block_row;

@@ -251,12 +251,138 @@ TEST_P(DeltaRuleBits, StreamedStepsEqualBlocks) {
   }
 }
 
-// The same with many heads instead of many sequences: few launches, for the sanitizers.
+// A step as engines take it: the case that has kernels of its own.
+bool is_published(const DeltaArm& arm) {
+  return arm.replay && arm.form.route == Route::output_only && arm.form.ring_form == delta_rule::RingForm::deltas &&
+         arm.form.ring_dtype == Dtype::bfloat16;
+}
+
+// Batches too small for that, at every length of a ring that they are fast for and one more.
+TEST_P(DeltaRuleBits, StepsOfFewRowsEqualBlocks) {
+  if (device() == DeviceKind::cpu) GTEST_SKIP() << "the CPU has one way for all batches";
+  for (const auto& [shape, dtype] : std::vector<std::pair<delta_rule::Shape, Dtype>>{
+           {{2, 4, 128, 128}, Dtype::bfloat16}, {{1, 3, 128, 64}, Dtype::float32}, {{2, 2, 128, 96}, Dtype::float16}}) {
+    const DeltaProblem problem = random_delta_problem(family(), shape, 5, 9, dtype, 15);
+    const DeltaProblem cycles = random_delta_problem(family(), shape, 1, 40, dtype, 16);  // every position of a ring
+    for (const std::int64_t L : {1, 2, 3, 5, 15, 16, 17}) {
+      for (const DeltaArm& arm : every_delta_arm(L)) {
+        if (!is_published(arm)) continue;
+        SCOPED_TRACE(arm_name(arm) + " value_dim " + std::to_string(shape.value_dim));
+        expect_steps_equal_blocks(device(), problem, arm, 2);
+        expect_modes_agree(device(), cycles, arm);
+      }
+    }
+  }
+}
+
+// Many heads instead of many sequences, or few of both: few launches, for the sanitizers.
 TEST_P(DeltaRuleBits, ManyHeadsStreamToo) {
-  const auto problem = random_delta_problem(family(), {88, 176, 128, 128}, 3, 9, Dtype::bfloat16, 14);
+  const auto many = random_delta_problem(family(), {88, 176, 128, 128}, 3, 9, Dtype::bfloat16, 14);
+  const auto few = random_delta_problem(family(), {1, 2, 128, 128}, 3, 9, Dtype::bfloat16, 14);
   int turn = 0;
   for (const auto& arm : every_delta_arm(4)) {
-    if (turn++ % 7 == 0) expect_steps_equal_blocks(device(), problem, arm, 1);
+    if (turn++ % 7 == 0 || is_published(arm)) expect_steps_equal_blocks(device(), many, arm, 1);
+    if (is_published(arm)) expect_steps_equal_blocks(device(), few, arm, 1);
+  }
+}
+
+// All sequences' tokens in calls of one, against calls of several: rows at different ring positions, a padded one among
+// them, one whose state goes through subnormal numbers and one with an infinite state.
+void expect_blocks_equal_steps(DeviceKind kind, const DeltaProblem& problem, const DeltaArm& arm) {
+  SCOPED_TRACE(arm_name(arm) + " value_dim " + std::to_string(problem.shape.value_dim));
+  const std::int64_t sequences = problem.sequences;
+  const std::int64_t T = problem.tokens - 4;
+  DeltaDecoder steps(kind, problem, arm, sequences + 1);
+  DeltaDecoder blocks(kind, problem, arm, sequences + 1);
+  const auto state_of = [&](float value) {
+    return std::vector<float>(
+        static_cast<std::size_t>(problem.shape.num_value_heads * problem.shape.value_dim * problem.shape.key_dim),
+        value);
+  };
+  for (DeltaDecoder* decoder : {&steps, &blocks}) {
+    decoder->set_state(0, state_of(2e-38F));
+    decoder->set_state(static_cast<std::int32_t>(sequences - 1), state_of(__builtin_inff()));
+    for (std::int64_t s = 1; s < sequences; ++s) decoder->feed({{static_cast<std::int32_t>(s), s, 0}}, s % 5);
+  }
+  const auto rows_at = [&](std::int64_t t) {
+    std::vector<FeedRow> rows;
+    for (std::int64_t s = sequences - 1; s >= 0; --s) rows.push_back({static_cast<std::int32_t>(s), s, s % 5 + t});
+    rows.insert(rows.begin() + 1, FeedRow{-1, 0, 0});
+    return rows;
+  };
+  std::vector<Bytes> expected;
+  for (std::int64_t t = 0; t < T; ++t) expected.push_back(steps.feed(rows_at(t), 1));
+  std::int64_t first = 0;
+  for (const std::int64_t tokens : {std::int64_t{5}, T - 7, std::int64_t{2}}) {
+    const Bytes y = blocks.feed(rows_at(first), tokens);
+    for (std::int64_t row = 0; row <= sequences; ++row) {
+      for (std::int64_t t = 0; t < tokens; ++t) {
+        ASSERT_EQ(token_bits(problem, y, tokens, row, t),
+                  token_bits(problem, expected[static_cast<std::size_t>(first + t)], 1, row, 0))
+            << "row " << row << " token " << first + t;
+      }
+    }
+    first += tokens;
+  }
+  for (std::int64_t s = 0; s < sequences; ++s) ASSERT_EQ(steps.slot_bits(s), blocks.slot_bits(s)) << "sequence " << s;
+  EXPECT_EQ(steps.counts().saturated, blocks.counts().saturated);
+  EXPECT_EQ(steps.counts().subnormal, blocks.counts().subnormal);
+  EXPECT_EQ(steps.counts().non_finite, blocks.counts().non_finite);
+  if (!arm.replay || arm.form.buffer_len < T) {
+    EXPECT_GT(steps.counts().non_finite, 0U);
+    EXPECT_GT(steps.counts().subnormal, 0U);
+  }
+}
+
+// Rows whose v is zero keep a small state small: in the first sequence every third.
+DeltaProblem with_idle_rows(DeltaProblem problem) {
+  const std::int64_t rows = problem.shape.num_value_heads * problem.shape.value_dim;
+  for (std::int64_t t = 0; t < problem.tokens; ++t) {
+    for (std::int64_t row = 0; row < rows; row += 3) problem.v[static_cast<std::size_t>(t * rows + row)] = 0.0F;
+  }
+  return problem;
+}
+
+std::vector<DeltaArm> scanned_arms(const std::vector<std::int64_t>& lengths) {
+  std::vector<DeltaArm> arms = exact_delta_arms();
+  arms.push_back({false, {}, {Dtype::float16, Overflow::saturate}});
+  for (const std::int64_t L : lengths) {
+    for (const DeltaArm& arm : replay_delta_arms(L)) {
+      if (arm.form.route == Route::output_only && arm.form.ring_form == delta_rule::RingForm::deltas) {
+        arms.push_back(arm);
+      }
+    }
+  }
+  return arms;
+}
+
+// Blocks of tokens at the tuned key dim: heads that fill a block of a GPU, share it, or span several.
+TEST_P(DeltaRuleBits, ScannedBlocksEqualSteps) {
+  if (device() == DeviceKind::cpu) GTEST_SKIP() << "the CPU has one way for all shapes";
+  int turn = 0;
+  for (const auto& [shape, dtype, stride_pad] :
+       std::vector<std::tuple<delta_rule::Shape, Dtype, std::int64_t>>{{{28, 56, 128, 128}, Dtype::bfloat16, 8},
+                                                                       {{2, 8, 128, 48}, Dtype::bfloat16, kStridePad},
+                                                                       {{1, 8, 128, 16}, Dtype::float16, 4},
+                                                                       {{1, 2, 128, 64}, Dtype::bfloat16, 4},
+                                                                       {{2, 2, 128, 256}, Dtype::float32, 4}}) {
+    DeltaProblem problem = with_idle_rows(random_delta_problem(family(), shape, 5, 44, dtype, 15));
+    problem.stride_pad = stride_pad;
+    problem.y_dtype = dtype;
+    for (const DeltaArm& arm : scanned_arms({1, 7, 16, 32})) {
+      if (full_sweep() || turn++ % 3 == 0) expect_blocks_equal_steps(device(), problem, arm);
+    }
+  }
+}
+
+// A few of them in few launches, for the sanitizers.
+TEST_P(DeltaRuleBits, AFewScannedBlocksEqualSteps) {
+  const DeltaProblem problem =
+      with_idle_rows(random_delta_problem(family(), {2, 4, 128, 64}, 2, 24, Dtype::bfloat16, 16));
+  for (const DeltaArm& arm : scanned_arms({7})) {
+    const bool both_or_none = (arm.form.ring_dtype == Dtype::float32) == (arm.storage.dtype == Dtype::float32);
+    if (arm.storage.dtype != Dtype::bfloat16 && (!arm.replay || both_or_none))
+      expect_blocks_equal_steps(device(), problem, arm);
   }
 }
 

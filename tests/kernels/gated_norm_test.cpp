@@ -1,6 +1,7 @@
 // Gate and group RMS norm in each order, and the gate alone: against float64, and row by row independent.
-#include "kernels/mamba2/gated_norm.h"
+#include "kernels/gated_norm/gated_norm.h"
 #include "kernels/storage_scalar.h"
+#include "tests/kernels/feed.h"
 #include "tests/kernels/on_device.h"
 
 #include <cmath>
@@ -9,8 +10,7 @@
 namespace replayeval::testing {
 namespace {
 
-using mamba2::GateActivation;
-using mamba2::GateForm;
+using Norm = replayeval::GatedNorm;
 
 constexpr GateForm kForms[] = {GateForm::gate_then_norm, GateForm::norm_then_gate, GateForm::gate_only};
 
@@ -35,8 +35,14 @@ NormProblem random_norm(std::int64_t rows, std::int64_t width, std::int64_t grou
   return p;
 }
 
+// Elements between the rows of y, z and out.
+struct Pads {
+  std::int64_t y, z, out;
+};
+constexpr Pads kUnaligned = {1, 3, 0}, kAligned = {8, 16, 24};
+
 // Rows first..first+rows of the problem in one call; the outputs' bits.
-Bytes run(DeviceKind kind, const NormProblem& p, std::int64_t first, std::int64_t rows) {
+Bytes run(DeviceKind kind, const NormProblem& p, std::int64_t first, std::int64_t rows, const Pads& pads = kUnaligned) {
   const auto upload = [&](const std::vector<float>& values, Dtype dtype, std::int64_t stride) {
     DeviceBuffer buffer(kind, static_cast<std::size_t>(rows * stride) * dtype_size(dtype));
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -46,18 +52,17 @@ Bytes run(DeviceKind kind, const NormProblem& p, std::int64_t first, std::int64_
     }
     return buffer;
   };
-  const std::int64_t y_stride = p.width + 1;
-  const std::int64_t z_stride = p.width + 3;
+  const std::int64_t y_stride = p.width + pads.y, z_stride = p.width + pads.z, out_stride = p.width + pads.out;
   DeviceBuffer y = upload(p.y, p.y_dtype, y_stride);
   DeviceBuffer z = upload(p.z, p.dtype, z_stride);
   DeviceBuffer weight(kind, p.weight.size() * sizeof(float));
   weight.upload_values(p.weight);
   const float* weight_data = p.form == GateForm::gate_only ? nullptr : weight.data<float>();
-  DeviceBuffer out(kind, static_cast<std::size_t>(rows * p.width) * dtype_size(p.dtype));
-  mamba2::gated_norm({kind, nullptr}, {rows, p.width, p.group, 1e-5F, weight_data, y.data(), y_stride, p.y_dtype,
-                                       z.data(), z_stride, out.data(), p.width, p.dtype, p.form, p.activation});
+  DeviceBuffer out(kind, static_cast<std::size_t>(rows * out_stride) * dtype_size(p.dtype));
+  gated_norm({kind, nullptr}, {rows, p.width, p.group, 1e-5F, weight_data, y.data(), y_stride, p.y_dtype, z.data(),
+                               z_stride, out.data(), out_stride, p.dtype, p.form, p.activation});
   synchronize(kind);
-  return out.download();
+  return without_padding(out.download(), static_cast<std::size_t>(rows), p.width, dtype_size(p.dtype), pads.out);
 }
 
 // Column by column of row r, in float64.
@@ -102,29 +107,64 @@ TEST_P(GatedNorm, MatchesFloat64) {
   unsigned seed = 0;
   for (const Dtype dtype : {Dtype::float32, Dtype::bfloat16, Dtype::float16})
     for (const Dtype y_dtype : {Dtype::float32, Dtype::bfloat16})
-      for (const auto& [width, group] :
-           std::vector<std::pair<std::int64_t, std::int64_t>>{{8, 8}, {30, 10}, {768, 384}, {1000, 1000}, {5, 1}}) {
+      for (const auto& [width, group] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+               {8, 8}, {30, 10}, {768, 384}, {1000, 1000}, {5, 1}, {2400, 1200}, {8200, 8200}}) {
         NormProblem p = random_norm(3, width, group, y_dtype, dtype, ++seed);
         for (const GateForm form : kForms) {
           p.form = form;
           for (const GateActivation activation : {GateActivation::silu, GateActivation::sigmoid}) {
             p.activation = activation;
-            expect_close(p, decode_all(run(GetParam(), p, 0, 3), dtype));
+            for (const Pads& pads : {kUnaligned, kAligned})
+              expect_close(p, decode_all(run(GetParam(), p, 0, 3, pads), dtype));
           }
         }
       }
 }
 
+// Groups of a few threads and of several warps.
 TEST_P(GatedNorm, ARowDoesNotKnowItsNeighbours) {
-  NormProblem p = random_norm(37, 96, 48, Dtype::float32, Dtype::bfloat16, 9);
-  const std::size_t row_bytes = 96 * 2;
-  for (const GateForm form : kForms) {
-    p.form = form;
-    const Bytes all = run(GetParam(), p, 0, 37);
-    for (std::int64_t r = 0; r < 37; ++r) {
-      const auto start = all.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(r) * row_bytes);
-      EXPECT_EQ(run(GetParam(), p, r, 1), Bytes(start, start + static_cast<std::ptrdiff_t>(row_bytes)));
+  constexpr std::int64_t kRows = 13;
+  for (const auto& [width, group] : std::vector<std::pair<std::int64_t, std::int64_t>>{{96, 48}, {2304, 1152}}) {
+    NormProblem p = random_norm(kRows, width, group, Dtype::float32, Dtype::bfloat16, 9);
+    for (const GateForm form : kForms) {
+      p.form = form;
+      const Bytes all = run(GetParam(), p, 0, kRows, kAligned);
+      for (std::int64_t r = 0; r < kRows; ++r)
+        EXPECT_EQ(run(GetParam(), p, r, 1, kAligned), row_bits(all, static_cast<std::size_t>(width) * 2, r));
     }
+  }
+}
+
+// Groups of less than a warp's threads, of one warp and of several, with vectors that only some threads have.
+TEST_P(GatedNorm, AlignmentDoesNotShow) {
+  for (const Dtype dtype : {Dtype::float32, Dtype::bfloat16, Dtype::float16})
+    for (const Dtype y_dtype : {Dtype::float32, dtype})
+      for (const auto& [width, group] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+               {24, 8}, {4096, 128}, {960, 320}, {2048, 1024}, {8192, 8192}}) {
+        NormProblem p = random_norm(11, width, group, y_dtype, dtype, 12);
+        for (const GateForm form : kForms) {
+          p.form = form;
+          EXPECT_EQ(run(GetParam(), p, 0, 11, kAligned), run(GetParam(), p, 0, 11, kUnaligned))
+              << "form " << static_cast<int>(form) << ", groups of " << group;
+        }
+      }
+}
+
+// A gate of every size: the division has to hold from its least quotients to its largest.
+TEST_P(GatedNorm, GatesOfEverySize) {
+  NormProblem p = random_norm(1, 0, 8, Dtype::float32, Dtype::float32, 13);
+  for (std::uint32_t bits = 0; bits < 0x10000U; bits += 7) {
+    const auto stored = static_cast<std::uint16_t>(bits);
+    const float z = storage::load(&stored, 0, Dtype::bfloat16);
+    if (z >= -80.0F && z < 0x1p120F) p.z.push_back(z);  // below, exp(-z) leaves float32's range
+  }
+  p.z.resize(p.z.size() / 8 * 8);
+  p.width = static_cast<std::int64_t>(p.z.size());
+  p.y.assign(p.z.size(), 1.0F);
+  p.form = GateForm::gate_only;
+  for (const GateActivation activation : {GateActivation::silu, GateActivation::sigmoid}) {
+    p.activation = activation;
+    expect_close(p, decode_all(run(GetParam(), p, 0, 1, kAligned), p.dtype));
   }
 }
 
@@ -147,6 +187,26 @@ TEST_P(GatedNorm, GateAloneDoesNotDependOnTheGroup) {
   const Bytes whole = run(GetParam(), p, 0, 5);
   p.group = 8;
   EXPECT_EQ(run(GetParam(), p, 0, 5), whole);
+}
+
+TEST(GatedNormArguments, Refusals) {
+  DeviceBuffer memory(DeviceKind::cpu, 4096);
+  const auto* floats = memory.data<float>();
+  const Norm right{2, 24, 12, 1e-5F, floats, floats, 24, Dtype::float32, floats, 24, memory.data(), 24, Dtype::float32};
+  const auto refusal = [](const Norm& norm) -> std::string {
+    try {
+      gated_norm({}, norm);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "not refused";
+  };
+  Norm broken = right;
+  broken.group_size = 10;
+  EXPECT_EQ(refusal(broken), "gated_norm: width 24 must be a multiple of group_size, which is 10");
+  broken = right;
+  broken.weight = nullptr;
+  EXPECT_EQ(refusal(broken), "gated_norm: weight is null");
 }
 
 }  // namespace

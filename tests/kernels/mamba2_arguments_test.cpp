@@ -1,6 +1,4 @@
 // What the kernels refuse, and in which words.
-#include "kernels/mamba2/conv.h"
-#include "kernels/mamba2/gated_norm.h"
 #include "kernels/mamba2/mamba2.h"
 #include "tests/kernels/device_buffer.h"
 
@@ -132,28 +130,6 @@ TEST(Mamba2Arguments, ARefusedCallWritesNothing) {
   call.cursor[1] = 4;
   EXPECT_NE(refusal([&] { call.replay(); }), "not refused");
   EXPECT_EQ(call.memory.download(), Bytes(call.memory.size(), std::byte{0xFF}));
-}
-
-TEST(Mamba2Arguments, ConvAndNorm) {
-  Call call;
-  float* memory = call.memory.data<float>();
-  const mamba2::Conv conv{8, 4, memory, memory, memory, 8, memory, 8, memory, 2, Dtype::float32};
-  mamba2::Conv broken = conv;
-  broken.conv_kernel = 9;
-  EXPECT_THAT(refusal([&] { mamba2::causal_conv(call.device, call.block, broken); }),
-              HasSubstr("mamba2::causal_conv: conv_kernel is 9; allowed: 2 to 8"));
-  broken = conv;
-  broken.in_stride = 7;
-  EXPECT_THAT(refusal([&] { mamba2::causal_conv(call.device, call.block, broken); }),
-              HasSubstr("in_stride is 7, smaller than the row of 8 elements"));
-  const mamba2::GatedNorm norm{2,      24, 10,     1e-5F, memory,        memory, 24, Dtype::float32,
-                               memory, 24, memory, 24,    Dtype::float32};
-  EXPECT_THAT(refusal([&] { mamba2::gated_norm(call.device, norm); }),
-              HasSubstr("mamba2::gated_norm: width 24 must be a multiple of group_size, which is 10"));
-  mamba2::GatedNorm weightless = norm;
-  weightless.group_size = 12;
-  weightless.weight = nullptr;
-  EXPECT_THAT(refusal([&] { mamba2::gated_norm(call.device, weightless); }), HasSubstr("weight is null"));
 }
 
 TEST(Mamba2Arguments, CudaIsRefusedWhereTheBuildHasNone) {

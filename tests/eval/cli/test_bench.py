@@ -71,6 +71,9 @@ class Bench(unittest.TestCase):
                 self.assertEqual(row["device_bytes"], 0)  # on the CPU
                 self.assertEqual((row["cuda_graphs"], row["no_cuda_graphs_because"]), (False, "on the CPU"))
                 self.assertEqual(list(row["mixer_seconds"]), [row["arm"]])
+                parts = row["mixer_parts"][row["arm"]]
+                self.assertEqual(sorted(parts), ["conv", "gated_norm", "mamba2"])
+                self.assertAlmostEqual(sum(parts.values()), row["mixer_seconds"][row["arm"]], delta=1e-9)
                 self.assertTrue(0 < row["predicted_seconds"] < seconds["high"])
                 self.assertEqual(row["turns"], 3)
 
@@ -83,7 +86,8 @@ class Bench(unittest.TestCase):
     def test_table(self):
         done = self.bench()
         self.assertEqual(done.returncode, 0, done.stderr)
-        rows = [line.split() for line in done.stdout.splitlines()[1:]]
+        speeds, parts = done.stdout.split("\n\n")
+        rows = [line.split() for line in speeds.splitlines()[1:]]
         self.assertEqual([row[:2] for row in rows],
                          [[batch, arm] for batch in ("1", "3") for arm in ("exact", "five", "eight")])
         for row in rows:
@@ -91,6 +95,9 @@ class Bench(unittest.TestCase):
                 self.assertIn("1.000×", row)
             self.assertRegex(" ".join(row), r"% [1-9][0-9.]* [KM]iB –$")  # units that show it; no peak on the CPU
         self.assertIn("batch 3, eight:", done.stderr)
+        self.assertEqual([line.split()[:2] for line in parts.splitlines()[1:]], [row[:2] for row in rows])
+        for line in parts.splitlines()[1:]:
+            self.assertRegex(line, r"conv [0-9.]+ +gated_norm [0-9.]+ +mamba2 [0-9.]+")
 
     def test_some_arms_and_two_stacked(self):
         done = self.bench("--json", "--arms", "five,exact", "--stacked", "five,exact", batch=3)
@@ -126,8 +133,8 @@ class Bench(unittest.TestCase):
 
     def test_refusals(self):
         """All of them before the model is loaded: one line."""
-        # The tiny model has 512 positions; two rounds, one to warm up and one under the clock take 4 x 40 of them.
-        fits = 512 - 4 * 40 - 1
+        # The tiny model has 512 positions; two rounds, one to warm up and two under the clock take 5 x 40 of them.
+        fits = 512 - 5 * 40 - 1
         self.assertEqual(self.bench("--context", fits, batch=1).returncode, 0)
         for more, options, fragments in (
             (["--context", fits + 1], {}, (f"{fits + 1} tokens of context", "2 rounds of 40 steps", "512 positions")),

@@ -52,6 +52,25 @@ class BenchKernels(unittest.TestCase):
         self.assertAlmostEqual(row["replay"]["bytes"],
                                state * (1 + 1 / length) + entry * ((length - 1) / 2 + (length - 1) / length) + token)
 
+    def test_parts_of_a_mixer(self):
+        with tempfile.TemporaryDirectory() as made:
+            path = pathlib.Path(made) / "bench.json"
+            for family, channels, inner in (("mamba2", 64 + 2 * 48, 64), ("gated_delta", 2 * 16 + 48, 48), ("kda", 80, 48)):
+                for part, bytes_of_three in (("conv", channels * (2 * 3 * (2 + 2 * 3) + 4 * 5)),
+                                             ("gated_norm", inner * (3 * 2 * 3 + 4))):
+                    with self.subTest(family=family, part=part):
+                        done = self.bench(f"--family={family}", f"--part={part}", f"--json={path}")
+                        self.assertEqual(done.returncode, 0, done.stderr)
+                        found = json.loads(path.read_text())
+                        self.assertEqual((found["family"], found["part"]), (family, part))
+                        self.assertEqual([(row["batch"], row["tokens"]) for row in found["rows"]], [(1, 1), (3, 1)])
+                        self.assertEqual(found["rows"][1]["bytes"], bytes_of_three)
+                        for row in found["rows"]:
+                            self.assertEqual(row["output_error"], 0.0)
+                            self.assertTrue(0 < row["min"] <= row["microseconds"] <= row["max"])
+        done = self.bench("--part=conv", "--block=5")
+        self.assertEqual([line.split()[:2] for line in done.stdout.splitlines()[2:]], [["1", "5"], ["3", "5"]])
+
     def test_blocks_of_tokens(self):
         for family in ("mamba2", "gated_delta", "kda"):
             with self.subTest(family=family):

@@ -171,11 +171,11 @@ TEST(ModelBench, RefusesBeforeAModelIsThere) {
   refused({{1}, 0, 0, 0}, arms, "0 rounds");
   refused({{1}, std::int64_t{1} << 62, 0, 0}, arms, "1 to 512");
   refused({{1}, 1, -1, 0}, arms, "context -1");
-  refused({{1}, 1, 512 - 3 * 40, 0}, arms, "512 positions");
+  refused({{1}, 1, 512 - 4 * 40, 0}, arms, "512 positions");
   refused({{1}, 1, 0, 0, {"exact"}}, arms, "two different");
   refused({{1}, 1, 0, 0, {"exact", "exact"}}, arms, "two different");
   refused({{1}, 1, 0, 0, {"exact", "seven"}}, arms, "'seven'");
-  EXPECT_NO_THROW(check_model_bench(arms, {{1}, 1, 512 - 3 * 40 - 1, 0}, 512));
+  EXPECT_NO_THROW(check_model_bench(arms, {{1}, 1, 512 - 4 * 40 - 1, 0}, 512));
   std::vector<Arm> many;  // whose cycles have no common multiple below 2^63
   for (int length = 1; length <= 64; ++length) many.push_back(replay(std::to_string(length), length));
   refused({{1}, 1, 0, 0}, many, "512 positions");

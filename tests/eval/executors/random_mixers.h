@@ -35,8 +35,8 @@ inline std::unique_ptr<DeltaRuleMixer> random_delta_rule(delta_rule::Family fami
   const std::int64_t channels = 2 * shape.num_key_heads * 40 + 6 * 24;
   MixerConv conv{4, random_tensor({channels, 4}, device, 0.5), {}};
   MixerNorm norm;
-  norm.form = mamba2::GateForm::norm_then_gate;
-  norm.activation = kda ? mamba2::GateActivation::sigmoid : mamba2::GateActivation::silu;
+  norm.form = GateForm::norm_then_gate;
+  norm.activation = kda ? GateActivation::sigmoid : GateActivation::silu;
   norm.weight = random_tensor({24}, device).repeat({6});
   norm.group_size = 24;
   norm.eps = 1e-6F;

@@ -194,6 +194,27 @@ TEST_F(CudaStepGraphs, TheClockTellsArmsApart) {
   for (const std::string arm : {"exact", "replay"}) EXPECT_EQ(calls[arm + " mixer"], layers * steps);
 }
 
+TEST_F(CudaStepGraphs, TheClockTellsPartsOfMixersApart) {
+  const auto model = load(testing::mamba2_config(), Dtype::bfloat16, true);
+  const auto cache = model->make_cache(two_arms(RingForm::inputs), 2, 64);
+  model->forward(random_ids(2, 3), *cache, Mode::stepwise);
+  KernelClock whole(DeviceKind::cuda), parts(DeviceKind::cuda, KernelClock::Timing::live, KernelClock::Mixers::parts);
+  const std::int64_t layers = 3, steps = 4;
+  model->forward(random_ids(2, steps), *cache, Mode::stepwise, &parts);
+  model->forward(random_ids(2, steps), *cache, Mode::stepwise, &whole);  // has a graph of its own
+  std::map<std::string, std::int64_t> calls;
+  for (const KernelSeconds& entry : parts.totals()) {
+    EXPECT_GT(entry.seconds, 0.0) << entry.arm << " " << entry.kernel;
+    calls[entry.arm + " " + entry.kernel] = entry.calls;
+  }
+  EXPECT_EQ(calls.size(), 7U);
+  EXPECT_EQ(calls[" shared"], steps);
+  for (const std::string arm : {"exact", "replay"})
+    for (const std::string part : {"conv", "mamba2", "gated_norm"})
+      EXPECT_EQ(calls[arm + " " + part], layers * steps) << arm << " " << part;
+  EXPECT_EQ(whole.totals().size(), 3U);
+}
+
 TEST_F(CudaStepGraphs, StayAwayWhereTheyAreNotWanted) {
   const auto plain = load(testing::mamba2_config(), Dtype::bfloat16, false);
   const auto cache = plain->make_cache(two_arms(RingForm::inputs), 1, 8);

@@ -4,7 +4,7 @@
 
 #include "kernels/types.h"
 
-namespace replayeval::mamba2 {
+namespace replayeval {
 
 // act(z) is silu(z) = z / (1 + exp(-z)), or sigmoid(z).
 enum class GateActivation : std::uint8_t { silu, sigmoid };
@@ -36,4 +36,4 @@ struct GatedNorm {
 
 void gated_norm(const Device&, const GatedNorm&);
 
-}  // namespace replayeval::mamba2
+}  // namespace replayeval

@@ -1,12 +1,12 @@
 // The mixer's short causal convolution with a rolling state, and its SiLU.
 //   u_t[c] = silu(bias[c] + sum_k weight[c][k] * in_{t - (conv_kernel - 1) + k}[c])
-// Arithmetic in float32 with k ascending, one rounding to `dtype` at the end. Same two modes, devices, slot map and
-// errors as mamba2.h.
+// Arithmetic in float32 with k ascending, one rounding to `dtype` at the end. Two modes, devices, slot map and errors
+// as the recurrences have them (mamba2/mamba2.h).
 #pragma once
 
-#include "kernels/mamba2/mamba2.h"
+#include "kernels/decode.h"
 
-namespace replayeval::mamba2 {
+namespace replayeval {
 
 struct Conv {
   std::int64_t channels = 0;
@@ -22,6 +22,6 @@ struct Conv {
   Dtype dtype = Dtype::float32;  // of in, out and state
 };
 
-void causal_conv(const Device&, const Block&, const Conv&);
+void causal_conv(const Device&, const DecodeBlock&, const Conv&);
 
-}  // namespace replayeval::mamba2
+}  // namespace replayeval

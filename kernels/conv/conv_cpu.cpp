@@ -1,22 +1,22 @@
 // The causal convolution on the CPU: a thread takes 64 channels of a row through all its tokens.
+#include "kernels/conv/backends.h"
 #include "kernels/heads_cpu.h"
-#include "kernels/mamba2/backends.h"
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/mamba2/conv_cpu.cpp"
+#define HWY_TARGET_INCLUDE "kernels/conv/conv_cpu.cpp"
 #include <hwy/foreach_target.h>
 // after foreach_target.h
 #include "kernels/chunk-inl.h"
-#include "kernels/mamba2/silu-inl.h"
+#include "kernels/silu-inl.h"
 #include "kernels/storage_simd-inl.h"
 
 #include <hwy/highway.h>
 
 #include <algorithm>
 
-#ifndef REPLAYEVAL_KERNELS_MAMBA2_CONV_CPU_ONCE
-#define REPLAYEVAL_KERNELS_MAMBA2_CONV_CPU_ONCE
+#ifndef REPLAYEVAL_KERNELS_CONV_CPU_ONCE
+#define REPLAYEVAL_KERNELS_CONV_CPU_ONCE
 namespace replayeval {
 
 inline constexpr std::size_t kConvLanes = 64;  // channels a task takes
@@ -37,7 +37,7 @@ struct ConvLanes {
   alignas(64) float out[kConvLanes] = {};
 };
 
-void load_conv(const mamba2::Conv& conv, std::int64_t slot, std::int64_t first, std::size_t lanes, ConvLanes& local) {
+void load_conv(const Conv& conv, std::int64_t slot, std::int64_t first, std::size_t lanes, ConvLanes& local) {
   const auto taps = static_cast<std::size_t>(conv.conv_kernel);
   for (std::size_t i = 0; i < lanes; ++i) {
     const auto channel = static_cast<std::size_t>(first) + i;
@@ -48,7 +48,7 @@ void load_conv(const mamba2::Conv& conv, std::int64_t slot, std::int64_t first, 
   }
 }
 
-void store_conv_state(const mamba2::Conv& conv, std::int64_t slot, std::int64_t first, std::size_t lanes,
+void store_conv_state(const Conv& conv, std::int64_t slot, std::int64_t first, std::size_t lanes,
                       const ConvLanes& local) {
   const auto taps = static_cast<std::size_t>(conv.conv_kernel);
   const Storage exactly{conv.dtype, Overflow::infinity};  // the window holds values of this type already
@@ -70,7 +70,7 @@ void conv_token(std::size_t taps, ConvLanes& local) {
   }
 }
 
-void conv_lanes(const mamba2::Block& block, const mamba2::Conv& conv, std::int64_t row, std::int64_t part) {
+void conv_lanes(const DecodeBlock& block, const Conv& conv, std::int64_t row, std::int64_t part) {
   const std::int64_t first = part * static_cast<std::int64_t>(kConvLanes);
   const auto lanes = static_cast<std::size_t>(std::min(static_cast<std::int64_t>(kConvLanes), conv.channels - first));
   const auto taps = static_cast<std::size_t>(conv.conv_kernel);
@@ -96,9 +96,9 @@ HWY_AFTER_NAMESPACE();
 namespace replayeval {
 HWY_EXPORT(conv_lanes);
 
-namespace mamba2::cpu {
+namespace cpu {
 
-void causal_conv(const Block& block, const Conv& conv) {
+void causal_conv(const DecodeBlock& block, const Conv& conv) {
   const auto lanes = static_cast<std::int64_t>(kConvLanes);
   const std::int64_t parts = (conv.channels + lanes - 1) / lanes;
   const auto run = HWY_DYNAMIC_DISPATCH(conv_lanes);
@@ -106,6 +106,6 @@ void causal_conv(const Block& block, const Conv& conv) {
   for (std::int64_t task = 0; task < block.batch * parts; ++task) run(block, conv, task / parts, task % parts);
 }
 
-}  // namespace mamba2::cpu
+}  // namespace cpu
 }  // namespace replayeval
 #endif  // HWY_ONCE

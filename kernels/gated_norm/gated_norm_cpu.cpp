@@ -1,13 +1,13 @@
 // The gate and group RMS norm on the CPU: a thread takes whole rows, a group at a time.
-#include "kernels/mamba2/backends.h"
+#include "kernels/gated_norm/backends.h"
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/mamba2/gated_norm_cpu.cpp"
+#define HWY_TARGET_INCLUDE "kernels/gated_norm/gated_norm_cpu.cpp"
 #include <hwy/foreach_target.h>
 // after foreach_target.h
 #include "kernels/chunk-inl.h"
-#include "kernels/mamba2/silu-inl.h"
+#include "kernels/silu-inl.h"
 #include "kernels/storage_simd-inl.h"
 
 #include <hwy/highway.h>
@@ -22,10 +22,10 @@ namespace replayeval {
 namespace HWY_NAMESPACE {
 
 // h *= act(gate)
-void apply_gate(mamba2::GateActivation activation, const float* gate, std::size_t size, float* h) {
+void apply_gate(GateActivation activation, const float* gate, std::size_t size, float* h) {
   for (std::size_t i = 0; i < size; i += kChunk) {
     const Chunk z = Chunk::load(gate + i);
-    const Chunk factor = activation == mamba2::GateActivation::silu ? silu(z) : sigmoid(z);
+    const Chunk factor = activation == GateActivation::silu ? silu(z) : sigmoid(z);
     mul(Chunk::load(h + i), factor).store(h + i);
   }
 }
@@ -39,8 +39,7 @@ void normalise(const float* weight, float eps, std::size_t size, std::size_t rou
 }
 
 // scratch: 3 x group_size floats, group_size rounded up to a multiple of 8.
-void gated_norm_group(const mamba2::GatedNorm& norm, std::int64_t row, std::int64_t first, float* scratch) {
-  using mamba2::GateForm;
+void gated_norm_group(const GatedNorm& norm, std::int64_t row, std::int64_t first, float* scratch) {
   const auto size = static_cast<std::size_t>(norm.group_size);
   const std::size_t rounded_up = (size + kChunk - 1) / kChunk * kChunk;
   float* h = scratch;
@@ -67,7 +66,7 @@ HWY_AFTER_NAMESPACE();
 namespace replayeval {
 HWY_EXPORT(gated_norm_group);
 
-namespace mamba2::cpu {
+namespace cpu {
 
 void gated_norm(const GatedNorm& norm) {
   const std::int64_t groups = norm.width / norm.group_size;
@@ -82,6 +81,6 @@ void gated_norm(const GatedNorm& norm) {
   }
 }
 
-}  // namespace mamba2::cpu
+}  // namespace cpu
 }  // namespace replayeval
 #endif  // HWY_ONCE

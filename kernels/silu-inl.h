@@ -1,9 +1,9 @@
 // sigmoid(v) = 1 / (1 + exp(-v)) and silu(v) = v sigmoid(v), eight at a time (CPU).
-#if defined(REPLAYEVAL_KERNELS_MAMBA2_SILU_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef REPLAYEVAL_KERNELS_MAMBA2_SILU_INL_H_
-#undef REPLAYEVAL_KERNELS_MAMBA2_SILU_INL_H_
+#if defined(REPLAYEVAL_KERNELS_SILU_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef REPLAYEVAL_KERNELS_SILU_INL_H_
+#undef REPLAYEVAL_KERNELS_SILU_INL_H_
 #else
-#define REPLAYEVAL_KERNELS_MAMBA2_SILU_INL_H_
+#define REPLAYEVAL_KERNELS_SILU_INL_H_
 #endif
 
 #include "kernels/chunk-inl.h"
@@ -47,4 +47,4 @@ HWY_INLINE Chunk sigmoid(const Chunk& value) {
 }  // namespace replayeval
 HWY_AFTER_NAMESPACE();
 
-#endif  // REPLAYEVAL_KERNELS_MAMBA2_SILU_INL_H_
+#endif  // REPLAYEVAL_KERNELS_SILU_INL_H_

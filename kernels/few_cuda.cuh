@@ -1,0 +1,165 @@
+// Single output_only steps of batches of which a multiprocessor has so little that a step is one wait after the other:
+// what the families' kernels for these share. Everything that a block reads is on its way before anything is waited
+// for, all of the ring included, wherever the cursor stands. A warp has eight rows of a head, a block kFewWarps warps.
+//
+// A ring is in bfloat16 and has kFewEntries entries at most: columns, [L, 128], which a group's heads share (B or k),
+// rows, [L, rows of a head] (x or d), and scalars, [L] (dt or g).
+#pragma once
+
+#include "kernels/launch_cuda.cuh"
+#include "kernels/raw_operands_cuda.cuh"
+#include "kernels/vector_products_cuda.cuh"
+
+namespace replayeval::cuda {
+
+using FewTile = ProductTile;
+inline constexpr int kFewWarps = 4;
+inline constexpr int kFewRows = kFewWarps * FewTile::kWarpRows;
+inline constexpr int kFewEntries = kChunkEntries;
+inline constexpr int kOwnEntries = 4;  // of its row's, that a lane has
+static_assert(FewTile::kWarpRows == 8 && FewTile::kRows == 8, "lanes 4 r … 4 r + 3 have row r");
+
+__device__ __forceinline__ int warp_index() { return static_cast<int>(threadIdx.x) / 32; }
+__device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x) % 32; }
+
+// Where a head's entries lie.
+struct FewRing {
+  const char* columns;
+  const std::uint16_t* rows;
+  const float* scalars;
+  int length, head_rows;
+
+  // head, group: the number of the first entry among all heads' and all groups'.
+  __device__ __forceinline__ FewRing(const void* all_columns, const void* all_rows, const float* all_scalars,
+                                     std::int64_t group, std::int64_t head, int buffer_len, int rows_of_head)
+      : columns(static_cast<const char*>(all_columns) + group * kRowBytes),
+        rows(static_cast<const std::uint16_t*>(all_rows) + head * rows_of_head),
+        scalars(all_scalars + head),
+        length(buffer_len),
+        head_rows(rows_of_head) {}
+
+  // An entry's columns; of one past the end, those of the last.
+  __device__ __forceinline__ const char* entry(int j) const { return columns + min(j, length - 1) * kRowBytes; }
+};
+
+// No more than a guess, as prefetch_state(); by the first thread.
+template <Dtype kState>
+__device__ __forceinline__ void prefetch_few(const State& state, const BlockHead& h, const FewRing& ring) {
+  prefetch_state<kState>(state, h, FewTile::kMaxStateSize);
+  if (threadIdx.x != 0 || h.tile != 0) return;
+  if (h.leads_group) prefetch_bulk(ring.columns, static_cast<unsigned>(ring.length * kRowBytes));
+  prefetch_bulk(ring.rows, static_cast<unsigned>(ring.length * ring.head_rows) * 2U);
+  prefetch(ring.scalars);
+}
+
+// Of the lane's row: four of the ring's entries, those that entry_of() says of a product's lane.
+struct RowEntries {
+  std::uint16_t of[kOwnEntries];
+
+  // row: within the head.
+  __device__ __forceinline__ void load(const FewRing& ring, int row) {
+#pragma unroll
+    for (int k = 0; k < kOwnEntries; ++k) {
+      of[k] = ring.rows[min(entry_of(lane_index() % 4, k), ring.length - 1) * ring.head_rows + row];
+    }
+  }
+  // Entry j, which is the same for all lanes and known to the compiler.
+  __device__ __forceinline__ float at(int j) const {
+    const int lane = (lane_index() & ~3) | (j % 8 / 2);
+    return decode_bfloat16(__shfl_sync(0xFFFFFFFFU, static_cast<std::uint32_t>(of[j % 2 + j / 8 * 2]), lane));
+  }
+};
+
+// after = the sum of the values of entries j + 1 … cursor in lane j, from the newest down; returns that of all. mine:
+// entry j's.
+__device__ __forceinline__ float sum_after(float mine, int cursor, float& after) {
+  float all = 0.0F;
+  after = 0.0F;
+#pragma unroll
+  for (int i = kFewEntries - 1; i >= 0; --i) {
+    const float next = __shfl_sync(0xFFFFFFFFU, mine, i);
+    if (i == lane_index()) after = all;
+    if (i <= cursor) all = all + next;
+  }
+  return all;
+}
+
+// Shared memory of a flush: the ring's columns, laid out for products, or what entries weigh times a warp's rows.
+union FewFlushMemory {
+  uint4 columns[kChunkBytes / 16];
+  float factors[kFewWarps][kFewEntries][FewTile::kRows];
+};
+
+// The tile becomes scale S_0 + sum_{j < count} (weight[j] rows_j) columns_j^T; by all threads of a block.
+template <Dtype kState>
+__device__ __forceinline__ void sum_few(const FewRing& ring, const RowEntries& own, int count, float scale,
+                                        const float* weight, FewFlushMemory& memory, FewTile& tile) {
+  if (count == 0) return tile.multiply(scale);
+  float factor[kOwnEntries];
+#pragma unroll
+  for (int k = 0; k < kOwnEntries; ++k) {
+    const int j = entry_of(lane_index() % 4, k);
+    factor[k] = j < count ? weight[j] * decode_bfloat16(own.of[k]) : 0.0F;
+  }
+  if constexpr (kTakesProducts<FewTile, kState>) {
+    char* const columns = reinterpret_cast<char*>(memory.columns);
+    lay_out_pairs(count, columns, [&](int j, int half) {
+      return reinterpret_cast<const std::uint32_t*>(ring.entry(j))[2 * lane_index() + half];
+    });
+    __syncthreads();
+    EntrySums sums;
+    sums.add_chunk(columns, factor);
+    sums.for_tile([&](int r, int c, float sum) { tile.s[r][0][c] = fmaf(scale, tile.s[r][0][c], sum); });
+  } else {
+    auto& factors = memory.factors[warp_index()];
+#pragma unroll
+    for (int k = 0; k < kOwnEntries; ++k) factors[entry_of(lane_index() % 4, k)][RowShare::row()] = factor[k];
+    __syncwarp();
+    tile.multiply(scale);
+#pragma unroll 5
+    for (int j = 0; j < count; ++j) {
+      float column[1][4];
+      load4<Dtype::bfloat16>(ring.entry(j), FewTile::column_of(0), column[0]);
+      float rows[FewTile::kRows];
+#pragma unroll
+      for (int r = 0; r < FewTile::kRows; r += 4) {
+        const float4 four = *reinterpret_cast<const float4*>(&factors[j][r]);
+        rows[r] = four.x, rows[r + 1] = four.y, rows[r + 2] = four.z, rows[r + 3] = four.w;
+      }
+      tile.add_outer(rows, column);
+    }
+  }
+}
+
+// The tile becomes the checkpoint.
+template <Dtype kState>
+__device__ __forceinline__ void store_few(const State& state, const BlockHead& h, FewTile& tile) {
+  typename FewTile::template Stored<kState> stored;
+  ThreadCounts counts;
+  tile.template pack<kState>(state.storage.overflow == Overflow::saturate, state.counts != nullptr, counts, stored);
+  tile.template store<kState>(state.data, h.state_offset, stored);
+  if (state.counts != nullptr) add_counts(counts, state.counts);
+}
+
+// Whether a batch is cut so. Measured on an H200: with more rows of all heads it is faster to stream.
+inline bool takes_few(const HeadShape& shape, std::int64_t batch, std::int64_t buffer_len, Dtype ring) {
+  constexpr std::int64_t kMostRows = 16384;
+  return shape.columns == FewTile::kMaxStateSize && shape.rows % kFewRows == 0 && ring == Dtype::bfloat16 &&
+         buffer_len <= kFewEntries && batch * shape.heads * shape.rows <= kMostRows && shape.groups <= kMaxGridYZ;
+}
+
+// Launches `kernel`, on a Hopper GPU; false on others. Its arguments' cut is made here.
+template <class Arguments>
+bool launch_few(void (*kernel)(Arguments), const HeadShape& shape, cudaStream_t stream, Arguments arguments) {
+  if (!is_for_hopper(attributes_of(kernel))) return false;
+  HeadCut& cut = arguments.cut;
+  cut.rows_per_block = kFewRows;
+  cut.tiles = shape.rows / kFewRows;
+  cut.heads_per_group = shape.heads / shape.groups;
+  const dim3 blocks(static_cast<unsigned>(cut.heads_per_group * cut.tiles), static_cast<unsigned>(shape.groups),
+                    static_cast<unsigned>(arguments.block.batch));
+  launch(kernel, blocks, 32 * kFewWarps, 0, stream, arguments);
+  return true;
+}
+
+}  // namespace replayeval::cuda
