@@ -23,6 +23,7 @@ class Place {
     if (!value_.contains(key)) fail(fmt::format("key \"{}\" is missing", key));
     return {value_.at(key), file_, pointer_ / key};
   }
+  bool has(const std::string& key) const { return value_.is_object() && value_.contains(key); }
   std::vector<Place> items() const {
     if (!value_.is_array()) fail("expected a list");
     std::vector<Place> places;
@@ -96,11 +97,15 @@ KernelBench kernel_bench(const Place& file) {
   return bench;
 }
 
+// The GPU's name where the run had one, else the processor's.
+std::string device_of(const Place& environment) {
+  return environment.has("gpu") ? environment.at("gpu").at("name").text() : environment.text_or("cpu", "");
+}
+
 ModelBench model_bench(const Place& file) {
-  const Place environment = file.at("environment");
   ModelBench bench{.model_type = file.at("model_type").text(),
                    .baseline = file.at("baseline").text(),
-                   .device = environment.text_or("gpu", environment.text_or("cpu", "")),
+                   .device = device_of(file.at("environment")),
                    .parameters = file.at("parameters").count(),
                    .context = file.at("context").count(),
                    .arms = {},

@@ -75,18 +75,25 @@ run_one() {  # PART
   esac
 }
 
-# One page of all runs, and Markdown and figures of each: what reports/h200 holds.
+# Results, Markdown and figures of each run, one page of all of them, speeds, and the tables of the two READMEs.
 publish() {
-  local config out=reports/h200 found=() bench=()
+  local config file out=reports/h200 found=() bench=()
   for config in "${CONFIGS[@]}"; do
     [[ -f results/h200-$config/results.json ]] || continue
     found+=("results/h200-$config")
+    mkdir -p "$out/$config/figures" "$out/speed"
+    cp "results/h200-$config/results.json" "$out/$config/"
     "$program" report "results/h200-$config" --format markdown --output "$out/$config" || return
     rm -f "$out/$config/figures/"*.{gp,dat,pdf}
   done
   ((${#found[@]})) || fail "results: expected results/h200-*/results.json, which scripts/study.sh makes"
-  for config in "$SPEED"/*.json; do [[ -f $config ]] && bench+=(--bench "$config"); done
-  "$program" report "${found[@]}" --html "${bench[@]}" --output "$out"
+  for file in "$SPEED"/*.json; do
+    [[ -f $file ]] || continue
+    cp "$file" "$out/speed/"
+    bench+=(--bench "$file")
+  done
+  "$program" report "${found[@]}" --html "${bench[@]}" --output "$out" || return
+  python3 "$out/tables.py" --write
 }
 
 if [[ ${1:-} == --list ]]; then list_parts; exit 0; fi

@@ -163,6 +163,13 @@ class Pages(Case):
         share = row["rows"][0]["exact"]["bytes"] / row["rows"][0]["exact"]["microseconds"] * 1e6
         self.assertIn(f">{100 * share / row['read_bytes_per_second']:.0f} %<", page)
 
+    def test_a_benchmark_of_a_gpu_is_named_after_it(self):
+        folder = self.changed(lambda results: None)
+        bench = json.loads((DATA / "bench-model.json").read_text())
+        bench["environment"]["gpu"] = {"name": "Some GPU", "memory_bytes": 1}
+        (self.path / "gpu.json").write_text(json.dumps(bench))
+        self.assertIn("Some GPU", report(folder, folder, "--bench", self.path / "gpu.json").read_text())
+
     def test_what_is_refused(self):
         folder = self.changed(lambda results: None)
         before = sorted(folder.iterdir())

@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+"""The tables of reports/h200/README.md and of the README, out of the published results.
+
+    tables.py            prints all of them
+    tables.py --write    puts each between its markers in the two files (`<!-- table NAME -->` … `<!-- end -->`)
+
+tests/reports/test_study.py holds the files to what this prints. Standard library only.
+"""
+
+import argparse
+import json
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+CHECKPOINTS = {"tiny-nemotron-h": "Mamba-2", "tiny-qwen3-next": "Gated DeltaNet"}
+TRAINED = 8192  # tokens: what both checkpoints were trained on at most
+
+
+NOT_RUN = "not run"
+
+
+def load(name):
+    with open(os.path.join(HERE, name, "results.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def runs(suffix=""):
+    """(layers, results) of each checkpoint whose run of this suffix is published."""
+    for checkpoint, family in CHECKPOINTS.items():
+        if os.path.exists(os.path.join(HERE, checkpoint + suffix, "results.json")):
+            yield family, load(checkpoint + suffix)
+
+
+def speed(name):
+    with open(os.path.join(HERE, "speed", name + ".json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def workload(results, name):
+    """None where that part of the run is not published."""
+    return next((one for one in results["workloads"] if one["name"] == name), None)
+
+
+def markdown(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def rounded(value, digits):
+    """Without a minus before a zero."""
+    text = f"{value:+.{digits}f}"
+    return text[1:] if float(text) == 0 else text
+
+
+def with_interval(delta, scale, digits):
+    if "low" not in delta:
+        return rounded(scale * delta["value"], digits)
+    low, high = (rounded(scale * delta[end], digits) for end in ("low", "high"))
+    return f"{rounded(scale * delta['value'], digits)} [{low}, {high}]"
+
+
+def arms_of(results):
+    return [arm["name"] for arm in results["arms"] if arm["name"] != results["baseline"]]
+
+
+def worst_state_error(work, arm, depth):
+    found = [error["relative_frobenius"] for error in work["state_errors"]
+             if error["arm"] == arm and error["depth"] == depth]
+    return f"{max(found):.1e}" if found else "–"
+
+
+def pooled_accuracy(results, arm):
+    pooled = [family["by_question"] for family in results.get("task_families", [])
+              if (family["metric"], family["arm"]) == ("acc", arm)]
+    return with_interval(pooled[0], 100, 2) if pooled else NOT_RUN
+
+
+def recall_within_training(results, arm):
+    """Right answers of all cells with a signal to TRAINED tokens, less the baseline's, in points."""
+    if workload(results, "recall") is None:
+        return NOT_RUN
+    cells = [cell for cell in workload(results, "recall")["recall"] if cell["signal"] and cell["length"] <= TRAINED]
+    def share(name):
+        counts = [(cell["accuracy"][name]["value"], cell["accuracy"][name]["n"]) for cell in cells]
+        return 100 * sum(value * n for value, n in counts) / sum(n for _, n in counts)
+    return rounded(share(arm) - share(results["baseline"]), 1)
+
+
+def summary():
+    """One row an arm of the served runs: what a reader wants first."""
+    rows = []
+    for family, results in runs():
+        text, drawn = workload(results, "text"), workload(results, "drawn")
+        for arm in arms_of(results):
+            rows.append([family, f"`{arm}`",
+                         with_interval(text["deltas"][arm]["perplexity_relative"], 100, 3),
+                         f"{text['divergence'][arm]['kl_mean']['value']:.1e}",
+                         pooled_accuracy(results, arm), recall_within_training(results, arm),
+                         with_interval(drawn["deltas"][arm]["repeated_3grams"], 100, 1),
+                         worst_state_error(text, arm, "gold")])
+    return markdown(["layers", "arm", "ΔPPL %", "mean KL", "Δ accuracy, points", "Δ recall, points",
+                     "Δ repeated 3-grams, points", "state error vs gold"], rows)
+
+
+def float32():
+    """The same text with float32 dense layers: nothing but what the arms round."""
+    rows = []
+    for family, results in runs("-float32"):
+        text = workload(results, "text")
+        for arm in arms_of(results):
+            metrics = text["divergence"][arm]
+            rows.append([family, f"`{arm}`", with_interval(text["deltas"][arm]["perplexity_relative"], 100, 5),
+                         f"{metrics['kl_mean']['value']:.1e}", f"{metrics['kl_max']['value']:.1e}",
+                         f"{100 * metrics['same_top1']['value']:.3f}", worst_state_error(text, arm, "gold")])
+    return markdown(["layers", "arm", "ΔPPL %", "mean KL", "max KL", "same top-1 %", "state error vs gold"], rows)
+
+
+def buffer_lengths():
+    rows = []
+    for family, results in runs("-buffer-lengths"):
+        text = workload(results, "text")
+        for arm in arms_of(results):
+            rows.append([family, f"`{arm}`", with_interval(text["deltas"][arm]["perplexity_relative"], 100, 4),
+                         f"{text['divergence'][arm]['kl_mean']['value']:.1e}",
+                         worst_state_error(text, arm, "local"), worst_state_error(text, arm, "gold")])
+    return markdown(["layers", "arm", "ΔPPL %", "mean KL", "state error, local", "vs gold"], rows)
+
+
+def long_text():
+    """ΔPPL by position in windows of up to 32,768 tokens."""
+    tables = []
+    for family, results in runs():
+        if workload(results, "long-text") is None:
+            continue
+        buckets = [bucket for bucket in workload(results, "long-text")["positions"] if bucket["end"] > 512]
+        header = [f"{family}: position"] + [f"{bucket['begin']:,}–{bucket['end']:,}" for bucket in buckets]
+        rows = [["baseline's perplexity"] + [f"{bucket['perplexity'][results['baseline']]['value']:.2f}"
+                                             for bucket in buckets]]
+        for arm in arms_of(results):
+            ratios = [bucket["perplexity"][arm]["value"] / bucket["perplexity"][results["baseline"]]["value"] - 1
+                      for bucket in buckets]
+            rows.append([f"`{arm}`, ΔPPL %"] + [rounded(100 * ratio, 3) for ratio in ratios])
+        tables.append(markdown(header, rows))
+    return "\n\n".join(tables)
+
+
+def state_error():
+    """Of the worst layer, each arm fed the baseline's mixer inputs, by tokens decoded."""
+    tables = []
+    for family, results in runs():
+        work = workload(results, "long-text")
+        if work is None:
+            continue
+        local = [error for error in work["state_errors"] if error["depth"] == "local"]
+        positions = sorted({error["position"] for error in local})
+        rows = []
+        for arm in arms_of(results):
+            worst = [max(error["relative_frobenius"] for error in local
+                         if (error["arm"], error["position"]) == (arm, position)) for position in positions]
+            rows.append([f"`{arm}`"] + [f"{error:.1e}" for error in worst])
+        tables.append(markdown([f"{family}: tokens"] + [f"{position:,}" for position in positions], rows))
+    return "\n\n".join(tables)
+
+
+def recall():
+    """Right answers by length, all depths and tasks together, percent."""
+    tables = []
+    for family, results in runs():
+        if workload(results, "recall") is None:
+            continue
+        cells = workload(results, "recall")["recall"]
+        lengths = sorted({cell["length"] for cell in cells})
+        rows = []
+        for arm in [arm["name"] for arm in results["arms"]]:
+            row = [f"`{arm}`"]
+            for length in lengths:
+                counts = [(cell["accuracy"][arm]["value"], cell["accuracy"][arm]["n"])
+                          for cell in cells if cell["length"] == length]
+                row.append(f"{100 * sum(value * n for value, n in counts) / sum(n for _, n in counts):.1f}")
+            rows.append(row)
+        tables.append(markdown([f"{family}: tokens"] + [f"{length:,}" for length in lengths], rows))
+    return "\n\n".join(tables)
+
+
+def generation():
+    rows = []
+    for family, results in runs():
+        for name in ("greedy", "drawn"):
+            work = workload(results, name)
+            if work is None:
+                continue
+            for arm in arms_of(results):
+                deltas = work["deltas"][arm]
+                rows.append([family, name, f"`{arm}`", f"{100 * work['divergence'][arm]['identical']['value']:.1f}",
+                             with_interval(deltas["looped_to_end"], 100, 1),
+                             with_interval(deltas["repeated_3grams"], 100, 2),
+                             with_interval(deltas["compression_ratio"], 1, 2)])
+    return markdown(["layers", "texts", "arm", "identical %", "Δ looped to the end, points",
+                     "Δ repeated 3-grams, points", "Δ compression ratio"], rows)
+
+
+def microseconds(cell):
+    exact, replay = cell["exact"]["microseconds"], cell["replay"]["microseconds"]
+    return f"{exact:.1f} / {replay:.1f} = {exact / replay:.2f}"
+
+
+def kernels():
+    """A layer's decode step over whole ring cycles: exact / replay, microseconds, and the ratio."""
+    rows, batches = [], (1, 8, 32, 128, 256, 512)
+    for file, family in (("kernels-mamba2", "Mamba-2"), ("kernels-gated_delta", "Gated DeltaNet")):
+        cells = speed(file)["rows"]
+        for state in dict.fromkeys(cell["state"] for cell in cells):
+            rows.append([family, state] + [microseconds(cell) for batch in batches for cell in cells
+                                           if (cell["state"], cell["batch"]) == (state, batch)])
+    return markdown(["layers", "state"] + [f"batch {batch}" for batch in batches], rows)
+
+
+def model():
+    """A whole step of the 8B shape: exact / replay, milliseconds, and the ratio."""
+    rows, cells = [], speed("model")["rows"]
+    batches = sorted({cell["batch"] for cell in cells})
+    for state, name in (("f32", "float32"), ("f16", "float16")):
+        row = [name]
+        for batch in batches:
+            exact, replay = (next(1e3 * cell["step_seconds"]["median"] for cell in cells
+                                  if (cell["arm"], cell["batch"]) == (f"{executor}-{state}", batch))
+                             for executor in ("exact", "replay"))
+            row.append(f"{exact:.2f} / {replay:.2f} = {exact / replay:.2f}")
+        rows.append(row)
+    return markdown(["state"] + [f"batch {batch}" for batch in batches], rows)
+
+
+TABLES = {"summary": summary, "float32": float32, "buffer-lengths": buffer_lengths, "long-text": long_text,
+          "state-error": state_error,
+          "recall": recall, "generation": generation, "kernels": kernels,
+          "model": model}
+
+
+def with_tables(text):
+    """`text` with every marked table made anew."""
+    def made(match):
+        if match[1] not in TABLES:
+            raise KeyError(f"no table '{match[1]}'; expected one of {', '.join(TABLES)}")
+        return f"<!-- table {match[1]} -->\n\n{TABLES[match[1]]()}\n\n<!-- end -->"
+    return re.sub(r"<!-- table ([a-z0-9-]+) -->\n.*?<!-- end -->", made, text, flags=re.S)
+
+
+FILES = [os.path.join(HERE, "README.md"), os.path.join(ROOT, "README.md")]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--write", action="store_true", help="put the tables into the two files")
+    if parser.parse_args().write:
+        for path in FILES:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(with_tables(text))
+        return
+    for name, table in TABLES.items():
+        print(f"{name}\n\n{table()}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
