@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "reports/churn_table.h"
@@ -26,8 +27,9 @@ std::string counts_text(const std::vector<Finding>& findings) {
   constexpr Words all_words[] = {
       {Change::identical, "is identical to the baseline", "are identical to the baseline"},
       {Change::none, "shows no measurable change", "show no measurable change"},
-      {Change::better, "is better", "are better"},
+      {Change::better, "moves it to the better by more than noise", "move it to the better by more than noise"},
       {Change::worse, "is worse", "are worse"},
+      {Change::imprecise, "is of too few documents to tell", "are of too few documents to tell"},
       {Change::unknown, "cannot be decided", "cannot be decided"},
   };
   std::string text;
@@ -35,6 +37,19 @@ std::string counts_text(const std::vector<Finding>& findings) {
     if (const std::size_t n = count(findings, words.change); n > 0)
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, n == 1 ? words.one : words.many);
   return text;
+}
+
+// How many comparisons would be called worse if all differences were noise, where that is half of one or more.
+std::string chance_text(const std::vector<Finding>& compared) {
+  double expected = 0.0;
+  std::size_t decided = 0;
+  for (const Finding& finding : compared) {
+    expected += finding.verdict.chance;
+    if (finding.verdict.chance > 0.0) ++decided;
+  }
+  if (expected < 0.5) return "";
+  return fmt::format("; of the {} with an interval {:.1f} are expected to look worse by chance alone", decided,
+                     expected);
 }
 
 // The comparisons that answer the question, churn apart.
@@ -67,7 +82,7 @@ std::string quality_text(const std::vector<Finding>& compared, const char* subje
   const auto traces = static_cast<std::size_t>(std::count_if(compared.begin(), compared.end(), [](const Finding& one) {
     return one.verdict.change == Change::worse && one.verdict.trace();
   }));
-  const std::size_t undecided = count(compared, Change::unknown);
+  const std::size_t undecided = count(compared, Change::unknown) + count(compared, Change::imprecise);
   const std::string of = n == 1 ? "the one comparison made" : fmt::format("{} comparisons", n);
   const std::string costs = fmt::format("{} {}", subject, *subject == 'R' ? "costs" : "cost");
   if (undecided == n) return fmt::format("Nothing can be said of {}: {}", of, compared.front().verdict.text);
@@ -86,14 +101,48 @@ std::string quality_text(const std::vector<Finding>& compared, const char* subje
                      of, counts_text(compared));
 }
 
+// A deviation in either direction first; fine is what has been shown to be.
+Change change_of(const std::vector<Finding>& compared) {
+  for (const Change change : {Change::worse, Change::better})
+    if (count(compared, change) > 0) return change;
+  if (count(compared, Change::none) + count(compared, Change::identical) > 0) return Change::none;
+  return count(compared, Change::imprecise) > 0 ? Change::imprecise : Change::unknown;
+}
+
+// The last `count` parts of a path.
+std::string tail_of(const std::filesystem::path& path, std::size_t count) {
+  std::filesystem::path tail;
+  std::filesystem::path rest = path.lexically_normal();
+  if (!rest.has_filename()) rest = rest.parent_path();  // a slash at its end
+  for (; count > 0 && rest.has_filename(); --count, rest = rest.parent_path())
+    tail = tail.empty() ? rest.filename() : rest.filename() / tail;
+  return tail.string();
+}
+
+// Names of runs that are called alike get as much of their folders as tells them apart.
+void add_folders(const std::vector<Run*>& alike) {
+  constexpr std::size_t most = 16;
+  for (std::size_t count = 1; count <= most; ++count) {
+    std::set<std::string> tails;
+    for (const Run* run : alike) tails.insert(tail_of(run->path, count));
+    if (tails.size() < alike.size()) continue;
+    for (Run* run : alike) run->name += fmt::format(" ({})", tail_of(run->path, count));
+    return;
+  }
+}
+
 }  // namespace
 
 Run run_of(const Results& results, const std::filesystem::path& path) {
   const std::string name = results.config.is_object() ? results.config.value("name", "") : "";
-  return {name.empty() ? path.filename().string() : name, results};
+  return {name.empty() ? path.filename().string() : name, results, path};
 }
 
 void make_names_unique(std::vector<Run>& runs) {
+  std::map<std::string, std::vector<Run*>> named;
+  for (Run& run : runs) named[run.name].push_back(&run);
+  for (const auto& [name, alike] : named)
+    if (alike.size() > 1) add_folders(alike);
   std::set<std::string> taken;
   for (Run& run : runs) {
     const std::string name = run.name;
@@ -129,12 +178,8 @@ Verdict overall_verdict(const std::vector<Finding>& findings) {
   const std::vector<Finding> compared = comparisons(findings, any_replay);
   Verdict overall{.change = Change::unknown, .text = "No arm was compared with a baseline"};
   if (!compared.empty()) {
-    overall.text = quality_text(compared, any_replay ? "Replay" : "The arms");
-    if (count(compared, Change::worse) > 0) {
-      overall.change = Change::worse;
-    } else if (count(compared, Change::unknown) < compared.size()) {
-      overall.change = Change::none;
-    }
+    overall.text = quality_text(compared, any_replay ? "Replay" : "The arms") + chance_text(compared);
+    overall.change = change_of(compared);
   }
   for (const Finding& finding : findings) {
     if (!is_churn(finding)) continue;

@@ -36,6 +36,10 @@ constexpr std::array<Sign, 8> signs{{
     {names::repeated_share, "share of it", "pt", false},
 }};
 
+const Sign* sign_of(std::string_view metric) {
+  return std::find_if(signs.begin(), signs.end(), [&](const Sign& sign) { return sign.metric == metric; });
+}
+
 template <typename T>
 const T* find_in(const std::map<std::string, std::map<std::string, T>>& all, const std::string& arm,
                  const std::string& metric) {
@@ -256,10 +260,20 @@ Verdict generation_verdict(const Workload& workload, const std::string& arm) {
             .text = "random weights: texts differ from the baseline's, which says nothing about a model's quality"};
   const std::string up = strayed(workload, arm, true), down = strayed(workload, arm, false);
   const std::string agreement = "; " + agreement_text(workload, arm);
-  if (up.empty() && down.empty()) return {.change = Change::none, .text = "no measurable degeneration" + agreement};
-  if (down.empty()) return {.change = Change::worse, .text = "degenerates more: " + up + agreement};
-  if (up.empty()) return {.change = Change::better, .text = "degenerates less: " + down + agreement};
-  return {.change = Change::unknown, .text = "signs disagree: " + up + " against " + down + agreement};
+  const Delta* looped = find_in(workload.deltas, arm, names::looped);
+  // Holm's adjustment holds all of an arm's signs together to the confidence of one.
+  const double chance = looped == nullptr ? 0.0 : chance_of_worse(*looped);
+  if (up.empty() && down.empty()) {
+    if (looped != nullptr && says_nothing(*looped, widest_share))
+      return {.change = Change::imprecise,
+              .text = "too few sequences to tell: looped " + delta_text(*looped, *sign_of(names::looped)) + agreement,
+              .chance = chance};
+    return {.change = Change::none, .text = "no measurable degeneration" + agreement, .chance = chance};
+  }
+  if (down.empty()) return {.change = Change::worse, .text = "degenerates more: " + up + agreement, .chance = chance};
+  if (up.empty()) return {.change = Change::better, .text = "degenerates less: " + down + agreement, .chance = chance};
+  return {
+      .change = Change::unknown, .text = "signs disagree: " + up + " against " + down + agreement, .chance = chance};
 }
 
 namespace sections {

@@ -216,13 +216,18 @@ std::string recall_without_signal(const Workload& workload) {
 Verdict recall_verdict(const Workload& workload, const std::string& arm) {
   const Percent percent(workload);
   std::string up, down;
-  std::size_t compared = 0, equal = 0;
+  std::size_t compared = 0, equal = 0, wide = 0;
+  double none_is_worse = 1.0;  // the chance, where all differences are noise
   for (const std::string& task : tasks_of(workload)) {
     const Delta* delta = delta_of(workload, arm, "accuracy/" + task);
     if (delta == nullptr || !delta->low || !delta->high) continue;
     ++compared;
+    none_is_worse *= 1.0 - chance_of_worse(*delta);
     if (delta->value == 0.0) ++equal;
-    if (*delta->low <= 0.0 && *delta->high >= 0.0) continue;
+    if (*delta->low <= 0.0 && *delta->high >= 0.0) {
+      if (says_nothing(*delta, widest_share)) ++wide;
+      continue;
+    }
     std::string& list = *delta->low > 0.0 ? up : down;
     list += fmt::format("{}{} {} points", list.empty() ? "" : ", ", task, percent.points(delta));
   }
@@ -231,13 +236,18 @@ Verdict recall_verdict(const Workload& workload, const std::string& arm) {
             .text = std::any_of(workload.recall.begin(), workload.recall.end(), has_too_few_answers)
                         ? "too few answers to tell the baseline from a guess in any task"
                         : "no task that the baseline has a signal on"};
+  const double chance = 1.0 - none_is_worse;
   if (!up.empty() && !down.empty())
-    return {.change = Change::unknown, .text = "tasks disagree: " + down + " against " + up};
-  if (!down.empty()) return {.change = Change::worse, .text = "recalls less: " + down};
-  if (!up.empty()) return {.change = Change::better, .text = "recalls more: " + up};
+    return {.change = Change::unknown, .text = "tasks disagree: " + down + " against " + up, .chance = chance};
+  if (!down.empty()) return {.change = Change::worse, .text = "recalls less: " + down, .chance = chance};
+  if (!up.empty()) return {.change = Change::better, .text = "recalls more: " + up, .chance = chance};
+  const std::string found = fmt::format("no {}change of accuracy in any of {} task{}",
+                                        equal == compared ? "" : "measurable ", compared, compared == 1 ? "" : "s");
+  if (wide == compared)
+    return {.change = Change::imprecise, .text = "too few documents to tell: " + found, .chance = chance};
   return {.change = Change::none,
-          .text = fmt::format("no {}change of accuracy in any of {} task{}", equal == compared ? "" : "measurable ",
-                              compared, compared == 1 ? "" : "s")};
+          .text = found + (wide == 0 ? "" : fmt::format(" (too few documents to tell in {})", wide)),
+          .chance = chance};
 }
 
 namespace sections {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -145,10 +146,19 @@ Verdict task_verdict(const Workload& workload, const std::string& arm) {
   if (!delta->low || !delta->high)
     return {.change = Change::unknown, .text = figures + ", without an interval: too few documents to tell"};
   if (delta->confidence) figures += fmt::format(" ({:g} %)", 100.0 * *delta->confidence);
-  if (*delta->low <= 0.0 && *delta->high >= 0.0)
-    return {.change = Change::none, .text = "no measurable change: " + figures};
+  const double chance = chance_of_worse(*delta);
+  if (*delta->low <= 0.0 && *delta->high >= 0.0) {
+    const double widest = metric.unit == "points"    ? widest_share
+                          : metric.unit == "percent" ? widest_perplexity
+                                                     : HUGE_VAL;
+    if (says_nothing(*delta, widest))
+      return {.change = Change::imprecise, .text = "too few documents to tell: " + figures, .chance = chance};
+    return {.change = Change::none, .text = "no measurable change: " + figures, .chance = chance};
+  }
   const bool worse = (*delta->low > 0.0) != metric.higher_is_better;
-  return {.change = worse ? Change::worse : Change::better, .text = (worse ? "worse: " : "better: ") + figures};
+  return {.change = worse ? Change::worse : Change::better,
+          .text = (worse ? "worse: " : "differs, for the better: ") + figures,
+          .chance = chance};
 }
 
 namespace sections {

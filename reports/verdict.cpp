@@ -60,14 +60,24 @@ Verdict verdict(const Workload& workload, const std::string& arm) {
   }
   std::string figures = fmt::format("ΔPPL {} % [{}, {}]", percent.value, percent.low, percent.high);
   if (delta->confidence) figures += fmt::format(" ({:g} %)", 100.0 * *delta->confidence);
+  const double chance = chance_of_worse(*delta);
   if (*delta->low <= 0.0 && *delta->high >= 0.0) {
-    return {.change = Change::none, .text = "no measurable change: " + figures};
+    if (says_nothing(*delta, widest_perplexity))
+      return {.change = Change::imprecise, .text = "too few documents to tell: " + figures, .chance = chance};
+    return {.change = Change::none, .text = "no measurable change: " + figures, .chance = chance};
   }
   const bool worse = *delta->low > 0.0;
   return {.change = worse ? Change::worse : Change::better,
           .text = fmt::format("perplexity {} {}: {}", worse ? "rises" : "falls", how_much(delta->value), figures),
-          .size = std::abs(delta->value)};
+          .size = std::abs(delta->value),
+          .chance = chance};
 }
+
+bool says_nothing(const Delta& delta, double widest) {
+  return half_width(delta.low, delta.high).value_or(HUGE_VAL) > widest;
+}
+
+double chance_of_worse(const Delta& delta) { return (1.0 - delta.confidence.value_or(0.95)) / 2.0; }
 
 Tint tint_of(Change change) {
   switch (change) {
@@ -76,6 +86,8 @@ Tint tint_of(Change change) {
       return Tint::good;
     case Change::worse:
       return Tint::bad;
+    case Change::imprecise:
+      return Tint::dim;
     case Change::better:  // a change all the same
     case Change::unknown:
       break;

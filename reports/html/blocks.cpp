@@ -23,8 +23,9 @@ const char* class_of(Tint tint) {
       return "warning";
     case Tint::bad:
       return "bad";
-    case Tint::none:
     case Tint::dim:
+      return "neutral";
+    case Tint::none:
     case Tint::bold:
       break;
   }

@@ -56,22 +56,33 @@ std::string title_of(const Runs& runs) {
 std::string lead_of(const std::vector<Finding>& findings) {
   const Verdict overall = overall_verdict(findings);
   const Tint tint = tint_of(overall.change);
-  const char* tone = tint == Tint::good ? "good" : tint == Tint::bad ? "bad" : "warning";
+  const char* tone = tint == Tint::good  ? "good"
+                     : tint == Tint::bad ? "bad"
+                     : tint == Tint::dim ? "neutral"
+                                         : "warning";
   return text_element("p", {{"class", fmt::format("verdict {}", tone)}, {"id", "verdict"}}, overall.text) + "\n";
 }
 
+// The folder's own name; where it lies, provenance says.
+std::string checkpoint_name(const Results& results) {
+  const std::string path = results.checkpoint.value("path", "?");
+  const std::string name = std::filesystem::path(path).filename().string();
+  return name.empty() ? path : name;
+}
+
 std::string compared_section(const Runs& runs) {
-  Table table({"run", "checkpoint", "architecture", "parameters", "baseline", "workloads", "date"}, {1, 2, 4, 5, 6});
+  Table table({"run", "date", "checkpoint", "architecture", "parameters", "baseline", "workloads"}, {1, 2, 3, 5, 6});
   for (const Run& run : runs) {
     const Results& results = run.results;
     std::string workloads;
     for (const Workload& workload : results.workloads) workloads += (workloads.empty() ? "" : ", ") + workload.name;
     const std::string random = results.checkpoint.value("weights", "") == "random" ? " (random weights)" : "";
-    table.add_row(
-        {run.name, code(results.checkpoint.value("path", "?")) + random, results.checkpoint.value("model_type", "?"),
-         results.checkpoint.contains("parameters") ? count_text(results.checkpoint["parameters"].get<std::int64_t>())
-                                                   : "–",
-         code(results.baseline), workloads, results.environment.value("date", "?")});
+    table.add_row({run.name, results.environment.value("date", "?").substr(0, 10),
+                   code(checkpoint_name(results)) + random, results.checkpoint.value("model_type", "?"),
+                   results.checkpoint.contains("parameters")
+                       ? count_text(results.checkpoint["parameters"].get<std::int64_t>())
+                       : "–",
+                   code(results.baseline), workloads});
   }
   std::string markup = table_of(table);
   for (const Run& run : runs)

@@ -9,6 +9,7 @@
 #include "reports/html/by_scale.h"
 #include "reports/html/figure.h"
 #include "reports/html/figures.h"
+#include "reports/html/svg/drawing.h"
 #include "reports/html/svg/row_plot.h"
 #include "reports/metric_names.h"
 #include "reports/numbers.h"
@@ -35,11 +36,24 @@ std::vector<Compared> perplexity_deltas(const std::vector<Run>& runs) {
   return all;
 }
 
+// Of a name that is too long its end, which is what tells runs of one family apart.
+std::string end_of(const std::string& name, double room) {
+  if (svg::width_of(name) <= room) return name;
+  std::string end = name;
+  while (!end.empty() && svg::width_of("…" + end) > room) {
+    do end.erase(0, 1);
+    while (!end.empty() && (static_cast<unsigned char>(end[0]) & 0xC0) == 0x80);  // inside of a character
+  }
+  return "…" + end;
+}
+
 svg::Row row_of(const Compared& compared) {
   const Delta& delta = *compared.delta;
   svg::Row row;
-  row.name = compared.run + " · " + compared.workload;
   row.value = spread_text(spread(delta.value, delta.low, delta.high, 100.0));
+  const std::string workload = " · " + compared.workload;
+  const double room = svg::width - svg::width_of(row.value) - 2.0 * svg::character_width - svg::width_of(workload);
+  row.name = end_of(compared.run, std::max(room, 8.0 * svg::character_width)) + workload;
   row.arm = compared.number;
   row.centre = 100.0 * delta.value;
   if (delta.low && delta.high) {

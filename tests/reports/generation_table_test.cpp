@@ -87,6 +87,11 @@ TEST(GenerationTable, TheVerdictIsOfWhatIsBeyondChance) {
   EXPECT_EQ(verdict_of().change, Change::unknown);
   EXPECT_THAT(verdict_of().text, HasSubstr("signs disagree: truncated"));
   made.data["degeneration_p"]["replay_bfloat16"] = {{"looped", 0.06}, {"length", 0.001}};  // length is no sign
+  EXPECT_EQ(verdict_of().change, Change::imprecise) << "looped is known to 12.5 points";
+  EXPECT_THAT(verdict_of().text, HasSubstr("too few sequences to tell: looped "));
+  Delta& looped = made.deltas["replay_bfloat16"][names::looped];
+  looped.low = -0.03;
+  looped.high = 0.04;
   EXPECT_EQ(verdict_of().change, Change::none);
   made.data["weights"] = "random";
   EXPECT_EQ(verdict_of().change, Change::unknown);

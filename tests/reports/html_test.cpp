@@ -203,6 +203,32 @@ TEST(OverallVerdict, WhatIsUndecidedIsNotCountedAsFine) {
   EXPECT_THAT(said.text, HasSubstr("in 1 of 2 comparisons: 1 shows no measurable change, 1 cannot be decided"));
 }
 
+TEST(OverallVerdict, WhatIsBetterIsADeviation) {
+  const Verdict said =
+      overall_verdict({finding("replay", true, Change::none), finding("replay_bf16", true, Change::better)});
+  EXPECT_EQ(said.change, Change::better);
+  EXPECT_EQ(said.text,
+            "Replay costs no measurable quality in any of 2 comparisons: 1 shows no measurable change, 1 moves it to "
+            "the better by more than noise.");
+}
+
+TEST(OverallVerdict, TooFewDocumentsAreNotFine) {
+  EXPECT_EQ(overall_verdict({finding("replay", true, Change::imprecise, "too few")}).change, Change::imprecise);
+  EXPECT_THAT(
+      overall_verdict({finding("replay", true, Change::none), finding("replay_bf16", true, Change::imprecise)}).text,
+      HasSubstr("in 1 of 2 comparisons: 1 shows no measurable change, 1 is of too few documents to tell"));
+}
+
+TEST(OverallVerdict, SaysHowManyChanceMakesLookWorse) {
+  std::vector<Finding> many(72, finding("replay", true, Change::none));
+  many.push_back(finding("replay_f32", true, Change::identical));
+  for (std::size_t i = 0; i < 72; ++i) many[i].verdict.chance = 0.025;
+  EXPECT_THAT(overall_verdict(many).text,
+              HasSubstr("; of the 72 with an interval 1.8 are expected to look worse by chance alone."));
+  many.resize(8);
+  EXPECT_THAT(overall_verdict(many).text, Not(HasSubstr("chance")));
+}
+
 TEST(OverallVerdict, BrokenChurnIsALoss) {
   Finding churn = finding("", false, Change::worse, "1 of 9 checks do not hold");
   churn.kind = "churn";
@@ -229,6 +255,28 @@ TEST(MakeNamesUnique, NumbersWhatIsThereTwice) {
   EXPECT_EQ(runs[0].name, "demo");
   EXPECT_EQ(runs[1].name, "demo (2)");
   EXPECT_EQ(runs[2].name, "demo (3)");
+}
+
+TEST(MakeNamesUnique, TellsFoldersApart) {
+  std::vector<reports::Run> runs(3);
+  for (reports::Run& run : runs) run.name = "demo";
+  runs[0].path = "results/monday/demo/";
+  runs[1].path = "results/tuesday/demo";
+  runs[2].name = "other";
+  make_names_unique(runs);
+  EXPECT_EQ(runs[0].name, "demo (monday/demo)");
+  EXPECT_EQ(runs[1].name, "demo (tuesday/demo)");
+  EXPECT_EQ(runs[2].name, "other");
+}
+
+TEST(HtmlReport, SideBySideNamesKeepTheirEndsAndWorkloads) {
+  const std::string family(60, 'h');
+  std::vector<reports::Run> runs = {run_of(sample_results(), "a"), run_of(sample_results(), "b")};
+  runs[0].name = family + "-float32";
+  runs[1].name = family + "-bfloat16";
+  const std::string page = html_report(runs, {});
+  EXPECT_THAT(page, HasSubstr("h-float32 · " + runs[0].results.workloads[0].name + "</text>"));
+  EXPECT_THAT(page, HasSubstr("h-bfloat16 · " + runs[0].results.workloads[0].name + "</text>"));
 }
 
 TEST(HtmlReport, IdsAreUniqueOverSeveralRuns) {

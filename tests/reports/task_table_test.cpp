@@ -58,7 +58,11 @@ TEST(TaskTable, VerdictFollowsTheFirstMetric) {
   EXPECT_THAT(task_verdict(task, "replay").text, HasSubstr("worse: Δacc -25 pt [-50, -12] (95 %)"));
   task.data["metrics"][0]["higher_is_better"] = false;
   EXPECT_EQ(task_verdict(task, "replay").change, Change::better);
+  EXPECT_THAT(task_verdict(task, "replay").text, HasSubstr("differs, for the better: Δacc"));
   task.data["metrics"].erase(0);
+  EXPECT_EQ(task_verdict(task, "replay").change, Change::imprecise);
+  EXPECT_THAT(task_verdict(task, "replay").text, HasSubstr("too few documents to tell: Δperplexity +4.0 % ["));
+  task.deltas["replay"]["perplexity_relative"].high = 0.009;
   EXPECT_EQ(task_verdict(task, "replay").change, Change::none);
   task.divergence["replay"]["log_likelihood_max"].value = 0.0;
   EXPECT_EQ(task_verdict(task, "replay").change, Change::identical);

@@ -135,6 +135,36 @@ class Pages(Case):
             self.assertIn(text, page)
         self.assertEqual([file.name for file in target.iterdir()], ["report.html"], "these cannot be merged")
 
+    def test_runs_of_one_name_are_told_apart_by_their_folders(self):
+        target = self.path / "alike"
+        for day, seed in (("monday", 1), ("tuesday", 2)):
+            results = json.loads((DATA / "qwen3-next.json").read_text())
+            results["config"]["seed"] = seed
+            (self.path / day).mkdir()
+            (self.path / day / "results.json").write_text(json.dumps(results))
+        page = report(target, self.path / "monday", self.path / "tuesday").read_text()
+        self.assertIn("<h1>ReplayEval: qwen3-next (monday), qwen3-next (tuesday)</h1>", page)
+
+    def test_the_lead_has_the_tone_of_what_was_found(self):
+        def change(low, high, value):
+            def of_all(results):
+                for workload in results["workloads"]:
+                    for arm, deltas in workload["deltas"].items():
+                        if "perplexity_relative" in deltas and workload["kind"] == "perplexity":
+                            deltas["perplexity_relative"].update(value=value, low=low, high=high)
+                            workload["divergence"][arm]["kl_max"]["value"] = 0.5
+                results["workloads"] = results["workloads"][:1]
+                results["config"].pop("workloads")
+                results.pop("task_families", None)
+            return of_all
+        for low, high, value, tone, said in ((-0.02, 0.02, 0.001, "neutral", "Nothing can be said of 2 comparisons"),
+                                             (-0.03, -0.02, -0.025, "warning", "2 move it to the better"),
+                                             (-1e-4, 1e-4, 1e-5, "good", "2 show no measurable change"),
+                                             (0.02, 0.03, 0.025, "bad", "2 are worse")):
+            lead = self.page_of(change(low, high, value)).split('id="verdict">')
+            self.assertTrue(lead[0].endswith(f'<p class="verdict {tone}" '), lead[0][-40:])
+            self.assertIn(said, lead[1].split("</p>")[0])
+
     def test_parts_of_one_run_become_one(self):
         def keep(names):
             def change(results):

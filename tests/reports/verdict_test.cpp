@@ -39,6 +39,29 @@ TEST(Verdict, DirectionsAndSizes) {
   EXPECT_THAT(sample_verdict("replay_bfloat16").text, HasSubstr("rises much"));
 }
 
+TEST(Verdict, AnIntervalThatIsTooWideSaysNothing) {
+  Workload workload = sample_results().workloads[0];
+  Delta& delta = workload.deltas["replay_float32"]["perplexity_relative"];
+  delta.low = -0.0099;
+  delta.high = 0.0099;
+  EXPECT_EQ(verdict(workload, "replay_float32").change, Change::none);
+  delta.low = -0.0101;
+  delta.high = 0.0101;
+  EXPECT_EQ(verdict(workload, "replay_float32").change, Change::imprecise);
+  EXPECT_THAT(verdict(workload, "replay_float32").text, HasSubstr("too few documents to tell: ΔPPL"));
+  EXPECT_EQ(tint_of(Change::imprecise), Tint::dim);
+  EXPECT_EQ(tint_of(Change::better), Tint::warning) << "a deviation all the same";
+  delta.low = 0.001;
+  delta.high = 0.051;
+  EXPECT_EQ(verdict(workload, "replay_float32").change, Change::worse) << "it is clear of zero, however wide";
+}
+
+TEST(Verdict, ChanceIsWhatTheConfidenceLeavesToOneSide) {
+  EXPECT_NEAR(sample_verdict("replay_float32").chance, 0.025, 1e-12);
+  EXPECT_NEAR(sample_verdict("exact_bfloat16").chance, 0.025, 1e-12);
+  EXPECT_EQ(sample_verdict("exact_float32_again").chance, 0.0) << "what is identical is not a matter of chance";
+}
+
 TEST(Verdict, WithoutIntervalOrDelta) {
   Workload workload = sample_results().workloads[0];
   Delta& delta = workload.deltas["exact_bfloat16"]["perplexity_relative"];
@@ -86,9 +109,14 @@ TEST(RecallVerdict, IntervalsThatAreClearOfZeroDecide) {
             "recalls less: facts -10.0 [-15.0, -5.0] points");
   EXPECT_EQ(said({{"facts", points_of(0.1, 0.05)}}).change, Change::better);
   EXPECT_EQ(said({{"facts", points_of(0.1, 0.05)}, {"needle", points_of(-0.1, 0.05)}}).change, Change::unknown);
-  EXPECT_EQ(said({{"facts", points_of(0.01, 0.05)}}).text, "no measurable change of accuracy in any of 1 task");
+  EXPECT_EQ(said({{"facts", points_of(0.01, 0.04)}}).text, "no measurable change of accuracy in any of 1 task");
   EXPECT_EQ(said({{"facts", points_of(0.0, 0.0)}, {"needle", points_of(0.0, 0.1)}}).text,
-            "no change of accuracy in any of 2 tasks");
+            "no change of accuracy in any of 2 tasks (too few documents to tell in 1)");
+  EXPECT_EQ(said({{"facts", points_of(0.02, 0.08)}, {"needle", points_of(0.0, 0.1)}}).change, Change::imprecise);
+  EXPECT_EQ(said({{"facts", points_of(0.02, 0.08)}, {"needle", points_of(0.0, 0.1)}}).text,
+            "too few documents to tell: no measurable change of accuracy in any of 2 tasks");
+  EXPECT_NEAR(said({{"facts", points_of(0.0, 0.01)}, {"needle", points_of(0.0, 0.01)}}).chance, 1.0 - 0.975 * 0.975,
+              1e-12);
   EXPECT_EQ(said({}).change, Change::unknown);
 }
 
