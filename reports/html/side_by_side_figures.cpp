@@ -44,6 +44,8 @@ std::string end_of(const std::string& name, double room) {
     do end.erase(0, 1);
     while (!end.empty() && (static_cast<unsigned char>(end[0]) & 0xC0) == 0x80);  // inside of a character
   }
+  const std::size_t joint = end.find_first_of("-_ ./");
+  if (joint < end.size() / 2) end.erase(0, joint + 1);  // a whole word, where that loses little
   return "…" + end;
 }
 

@@ -270,13 +270,13 @@ TEST(MakeNamesUnique, TellsFoldersApart) {
 }
 
 TEST(HtmlReport, SideBySideNamesKeepTheirEndsAndWorkloads) {
-  const std::string family(60, 'h');
+  const std::string family = std::string(60, 'h') + "-of-a-model";
   std::vector<reports::Run> runs = {run_of(sample_results(), "a"), run_of(sample_results(), "b")};
   runs[0].name = family + "-float32";
   runs[1].name = family + "-bfloat16";
   const std::string page = html_report(runs, {});
-  EXPECT_THAT(page, HasSubstr("h-float32 · " + runs[0].results.workloads[0].name + "</text>"));
-  EXPECT_THAT(page, HasSubstr("h-bfloat16 · " + runs[0].results.workloads[0].name + "</text>"));
+  EXPECT_THAT(page, HasSubstr("…model-float32 · " + runs[0].results.workloads[0].name + "</text>"));
+  EXPECT_THAT(page, HasSubstr("…model-bfloat16 · " + runs[0].results.workloads[0].name + "</text>"));
 }
 
 TEST(HtmlReport, IdsAreUniqueOverSeveralRuns) {
