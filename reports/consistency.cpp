@@ -82,8 +82,7 @@ void check_ratio_of(const Delta& log_likelihood, const Delta& ratio, const Place
   expect("high", *ratio.high, *log_likelihood.low);
 }
 
-void check_perplexity_deltas(const Workload& workload, const std::string& arm, const Place& place) {
-  const auto& deltas = workload.deltas.at(arm);
+void check_perplexity_deltas(const std::map<std::string, Delta>& deltas, const Place& place) {
   for (const auto& [plain, ratio] : {std::pair{names::delta_log_likelihood, names::perplexity_ratio},
                                      std::pair{names::delta_log_likelihood_t, names::perplexity_ratio_t}}) {
     const Delta *of_log = find(deltas, plain), *of_ratio = find(deltas, ratio);
@@ -125,7 +124,7 @@ void check_deltas(const Workload& workload, const std::string& baseline, const P
       check_t(delta, here);
       if (reference != nullptr) check_difference(*own, *reference, name, delta, here);
     }
-    if (workload.kind == "perplexity") check_perplexity_deltas(workload, arm, place / arm);
+    if (workload.kind == "perplexity") check_perplexity_deltas(deltas, place / arm);
   }
 }
 
@@ -140,11 +139,44 @@ void check_ascending(const std::map<std::string, Metric>& metrics, const Place& 
   }
 }
 
+// Shares are shares, a mean is no more than the largest, and every token that was scored is behind each of them.
+void check_divergence(const std::map<std::string, Metric>& metrics, const Workload& workload, const Place& place) {
+  check_ascending(metrics, place);
+  for (const char* name : {names::same_top1, names::tie_share, "top1_changed_untied"}) {
+    const Metric* share = find(metrics, name);
+    if (share != nullptr && (share->value < 0.0 || share->value > 1.0))
+      (place / name).fault(fmt::format("found {}, expected a share from 0 to 1", share->value));
+  }
+  const Metric *mean = find(metrics, names::kl_mean), *largest = find(metrics, names::kl_max);
+  if (mean != nullptr && largest != nullptr && mean->value > largest->value * (1.0 + rounding))
+    (place / names::kl_mean).fault(fmt::format("found {}, above kl_max, {}", mean->value, largest->value));
+  if (workload.kind != "perplexity" || !workload.data.is_object() || !workload.data.contains("tokens_scored")) return;
+  const std::int64_t tokens = workload.data.at("tokens_scored");
+  for (const auto& [name, metric] : metrics)
+    if (metric.n && *metric.n != tokens)
+      (place / name / "n").fault(fmt::format("found {}, expected {}, the tokens scored", *metric.n, tokens));
+}
+
 void check_metrics(const std::map<std::string, Metric>& metrics, const Place& place) {
   for (const auto& [name, metric] : metrics) check_interval(metric, place / name);
   const Metric *mean = find(metrics, names::mean_log_likelihood), *perplexity = find(metrics, names::perplexity);
   if (mean != nullptr && perplexity != nullptr)
     (place / names::perplexity / "value").expect_close(perplexity->value, std::exp(-mean->value), "exp(-mean)");
+}
+
+// What a portable baseline was compared with.
+void check_stored(const Workload& workload, const Place& place) {
+  for (std::size_t i = 0; i < workload.against.size(); ++i) {
+    const StoredComparison& row = workload.against[i];
+    const Place here = place / i;
+    for (const auto& [name, delta] : row.deltas) {
+      check_interval(delta, here / "deltas" / name);
+      check_t(delta, here / "deltas" / name);
+    }
+    check_perplexity_deltas(row.deltas, here / "deltas");
+    check_metrics(row.divergence, here / "divergence");
+    check_divergence(row.divergence, workload, here / "divergence");
+  }
 }
 
 // All arms answer the same questions.
@@ -159,7 +191,15 @@ void check_counts(const Workload& workload, const Place& place) {
             .fault(fmt::format("found {}, expected {} as of arm '{}'", *metric.n, first->second.second,
                                first->second.first));
     }
-  if (workload.kind != "perplexity" || !workload.data.is_object() || !workload.data.contains("tokens_scored")) return;
+  if (!workload.data.is_object()) return;
+  if (workload.kind == "task" && workload.data.contains("documents")) {
+    const std::int64_t documents = workload.data.at("documents");
+    for (const auto& [name, first] : seen)
+      if (first.second != documents)
+        (place / "arms" / first.first / "metrics" / name / "n")
+            .fault(fmt::format("found {}, expected {}, the task's documents", first.second, documents));
+  }
+  if (workload.kind != "perplexity" || !workload.data.contains("tokens_scored")) return;
   const std::int64_t tokens = workload.data.at("tokens_scored");
   if (const auto found = seen.find(names::perplexity); found != seen.end() && found->second.second != tokens)
     (place / "data" / "tokens_scored")
@@ -302,9 +342,10 @@ void check_consistency(const Results& results, const std::string& place) {
     for (const auto& [arm, result] : workload.arms) check_metrics(result.metrics, here / "arms" / arm / "metrics");
     for (const auto& [arm, metrics] : workload.divergence) {
       check_metrics(metrics, here / "divergence" / arm);
-      check_ascending(metrics, here / "divergence" / arm);
+      check_divergence(metrics, workload, here / "divergence" / arm);
     }
     check_deltas(workload, results.baseline, here / "deltas");
+    check_stored(workload, here / "against");
     check_counts(workload, here);
     check_buckets(workload, results.baseline, here / "positions");
     check_cells(workload, results.baseline, here / "recall");

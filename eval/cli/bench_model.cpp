@@ -11,6 +11,7 @@
 
 #include "eval/cli/bench_model_table.h"
 #include "eval/comparator/environment.h"
+#include "eval/comparator/on_stderr.h"
 #include "eval/comparator/prepared_run.h"
 #include "kernels/bench/bench_device.h"
 
@@ -53,8 +54,8 @@ void bench_decoding(const Arguments& arguments, const Architecture& architecture
   ModelBenchOptions options = arguments.decoding;
   options.read_bandwidth = report.read_bandwidth = read_bandwidth(model.options().device);
   report.rows = bench_model(model, architecture, arms, options, [](const DecodeSpeed& row) {
-    fmt::print(stderr, "  batch {}, {}: {}\n", row.batch, row.arm,
-               row.not_run.empty() ? fmt::format("{:.3f} ms a step", row.step_seconds.median * 1e3) : row.not_run);
+    say("  batch {}, {}: {}\n", row.batch, row.arm,
+        row.not_run.empty() ? fmt::format("{:.3f} ms a step", row.step_seconds.median * 1e3) : row.not_run);
   });
 }
 
@@ -74,8 +75,7 @@ void bench_models(const Arguments& arguments) {
   ModelBenchReport report;
   report.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   report.baseline = arms[baseline_of(run, arms)].name;
-  fmt::print(stderr, "{}: {} parameters in {:.2f} s\n", model->model_type(), model->parameter_count(),
-             report.load_seconds);
+  say("{}: {} parameters in {:.2f} s\n", model->model_type(), model->parameter_count(), report.load_seconds);
   if (arguments.teacher_forced)
     report.scoring =
         bench_scoring({run.config, *model, nullptr, arms, baseline_of(run, arms), true}, arguments.scoring);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "eval/comparator/on_stderr.h"
 #include "reports/numbers.h"
 
 namespace replayeval {
@@ -72,13 +73,11 @@ void print_method(const ModelBenchReport& report) {
     if (!row.graph_obstacle.empty()) obstacle = row.graph_obstacle;
   }
   if (graphs)
-    fmt::print(
-        stderr,
-        "Steps replayed as CUDA graphs; mixers timed by events inside the graph, their parts in a round of their "
+    say("Steps replayed as CUDA graphs; mixers timed by events inside the graph, their parts in a round of their "
         "own with more events.\n");
-  if (!obstacle.empty()) fmt::print(stderr, "Steps launched kernel by kernel: {}.\n", obstacle);
-  fmt::print(stderr, "Predicted: bytes of weights, states, rings, keys and values at {:.2f} TB/s of measured reads.\n",
-             report.read_bandwidth / 1e12);
+  if (!obstacle.empty()) say("Steps launched kernel by kernel: {}.\n", obstacle);
+  say("Predicted: bytes of weights, states, rings, keys and values at {:.2f} TB/s of measured reads.\n",
+      report.read_bandwidth / 1e12);
 }
 
 void print_scoring(const ScoringSpeed& speed) {

@@ -11,9 +11,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
+#include "eval/cli/not_empty.h"
 #include "eval/comparator/gate_policy.h"
+#include "eval/comparator/on_stderr.h"
 #include "eval/comparator/tasks/task_families.h"
 #include "reports/atomic_file.h"
 #include "reports/gate/annotations.h"
@@ -74,40 +78,83 @@ void append(const std::string& text, const std::filesystem::path& file) {
 }
 
 // The text is for people: where scripts read standard output it goes to standard error.
-void print(const gate::Outcome& outcome, const Options& options) {
-  std::FILE* stream = options.json ? stderr : stdout;
-  fmt::print(stream, "{}",
-             options.explain ? gate::explanation(outcome)
-                             : gate::gate_text(outcome, reports::table_options_for(stream).colour));
-  for (const std::string& warning : outcome.warnings) fmt::print(stderr, "replayeval: warning: {}\n", warning);
-  if (options.json) fmt::print("{}\n", gate::to_json(outcome).dump(2));
-  // Commands are read from either stream.
-  if (options.github) fmt::print(stream, "{}", gate::annotations(outcome));
+void put(const std::string& text, const Options& options) {
+  if (options.json)
+    put_on_stderr(text);
+  else
+    fmt::print("{}", text);
 }
 
-// A job that reads JUnit or annotations sees a gate that could not run as well.
+void print(const gate::Outcome& outcome, const Options& options) {
+  const bool colour = reports::table_options_for(options.json ? stderr : stdout).colour;
+  put(options.explain ? gate::explanation(outcome) : gate::gate_text(outcome, colour), options);
+  for (const std::string& warning : outcome.warnings) say("replayeval: warning: {}\n", warning);
+  if (options.json) fmt::print("{}\n", gate::to_json(outcome).dump(2));
+  // Commands are read from either stream.
+  if (options.github) put(gate::annotations(outcome), options);
+}
+
+// Nothing is printed before: a text that ends in "pass" beside an output that cannot be written would be believed.
+void write_files(const gate::Outcome& outcome, const Options& options) {
+  if (!options.junit.empty()) reports::write_file_atomically(options.junit, gate::junit_xml(outcome));
+  if (const std::string file = summary_file(options); !file.empty()) append(gate::gate_markdown(outcome), file);
+}
+
+// A job that reads JUnit or annotations sees a gate that could not run as well. What cannot be written even now is said
+// unless it is the message itself.
 void say_it_failed(const Options& options, const std::string& message) {
-  if (options.github) fmt::print(options.json ? stderr : stdout, "{}", gate::annotation_of_fault(message));
-  if (!options.junit.empty()) reports::write_file_atomically(options.junit, gate::junit_xml_of_fault(message));
+  const auto attempt = [&](const auto& write) {
+    try {
+      write();
+    } catch (const std::exception& second) {
+      if (second.what() != message) say("replayeval: {}\n", second.what());
+    }
+  };
+  if (options.github) attempt([&] { put(gate::annotation_of_fault(message), options); });
+  if (!options.junit.empty())
+    attempt([&] { reports::write_file_atomically(options.junit, gate::junit_xml_of_fault(message)); });
   if (const std::string file = summary_file(options); !file.empty())
-    append("### Gate: cannot be judged\n\n" + message + "\n", file);
+    attempt([&] { append("### Gate: cannot be judged\n\n" + message + "\n", file); });
+}
+
+bool same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
+  std::error_code none;
+  if (std::filesystem::equivalent(one, other, none)) return true;
+  return std::filesystem::weakly_canonical(one, none) == std::filesystem::weakly_canonical(other, none);
+}
+
+// An output that is an input or the other output would overwrite it.
+void check_outputs(const Options& options) {
+  std::vector<std::pair<std::string, std::filesystem::path>> taken = {{"the policy", options.policy}};
+  std::vector<std::string> read = options.results;
+  if (!options.baseline.empty()) read.push_back(options.baseline);
+  for (const std::string& result : read) {
+    taken.emplace_back("a result", result);
+    taken.emplace_back("a result", std::filesystem::path(result) / "results.json");
+  }
+  const std::string summary = summary_file(options);
+  for (const auto& [option, file] :
+       {std::pair<std::string, std::string>{"--junit", options.junit}, {"--summary", summary}}) {
+    if (file.empty()) continue;
+    for (const auto& [what, other] : taken)
+      if (same_file(file, other))
+        throw reports::ResultsError(
+            fmt::format("{} {}: is {} as well; expected a file of its own", option, file, what));
+    taken.emplace_back("what " + option + " writes", file);
+  }
 }
 
 void gate_command(const Options& options) {
+  check_outputs(options);
   gate::Outcome outcome;
   try {
     outcome = judge(options);
+    write_files(outcome, options);
   } catch (const std::exception& error) {
-    try {
-      say_it_failed(options, error.what());
-    } catch (const std::exception& second) {
-      fmt::print(stderr, "replayeval: {}\n", second.what());
-    }
+    say_it_failed(options, error.what());
     throw;
   }
   print(outcome, options);
-  if (!options.junit.empty()) reports::write_file_atomically(options.junit, gate::junit_xml(outcome));
-  if (const std::string file = summary_file(options); !file.empty()) append(gate::gate_markdown(outcome), file);
   if (const int code = outcome.exit_code(); code != 0) throw GateClosed{code};
 }
 
@@ -122,10 +169,13 @@ void add_gate_command(CLI::App& app) {
   command->add_option("results", options->results, "A result folder or results.json; several are parts of one run")
       ->required();
   command->add_option("--policy", options->policy, "The rules (configs/gates/README.md)")->required();
-  command->add_option("--baseline", options->baseline, "The last release's results, for rules `against: release`");
-  command->add_option("--junit", options->junit, "Write JUnit XML to this file");
-  command->add_option("--summary", options->summary,
-                      "Append a Markdown summary to this file (with --github: $GITHUB_STEP_SUMMARY)");
+  command->add_option("--baseline", options->baseline, "The last release's results, for rules `against: release`")
+      ->check(not_empty("a result folder or results.json"));
+  command->add_option("--junit", options->junit, "Write JUnit XML to this file")->check(not_empty("a file"));
+  command
+      ->add_option("--summary", options->summary,
+                   "Append a Markdown summary to this file (with --github: $GITHUB_STEP_SUMMARY)")
+      ->check(not_empty("a file"));
   command->add_flag("--github", options->github, "Print annotations for GitHub Actions");
   command->add_flag("--explain", options->explain, "Print each rule, its interval and the samples needed");
   command->add_flag("--json", options->json, "Print the judgements as JSON on stdout, and the text on stderr");

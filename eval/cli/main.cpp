@@ -23,6 +23,7 @@
 #include "eval/cli/run.h"
 #include "eval/cli/tokenize.h"
 #include "eval/comparator/interrupt.h"
+#include "eval/comparator/on_stderr.h"
 
 namespace {
 
@@ -89,15 +90,15 @@ int run_program(CLI::App& app, int argc, char** argv) {
     flush_output();
     return code;
   } catch (const replayeval::Interrupted& stop) {
-    fmt::print(stderr, "replayeval: {}\n", stop.what());
+    replayeval::say("replayeval: {}\n", stop.what());
     return exit_interrupted;
   } catch (const replayeval::BrokenChecks& broken) {
-    fmt::print(stderr, "replayeval: {}\n", broken.what());
+    replayeval::say("replayeval: {}\n", broken.what());
     return exit_broken;
   } catch (const replayeval::GateClosed& closed) {
     return closed.exit_code;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "replayeval: {}\n", message_of(error));
+    replayeval::say("replayeval: {}\n", message_of(error));
     return exit_usage_or_io;
   }
 }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "eval/comparator/on_stderr.h"
 #include "eval/comparator/result_folder.h"
 #include "eval/comparator/tasks/task_families.h"
 #include "reports/bench_file.h"
@@ -75,15 +76,15 @@ void write_reports(const Reported& reported, const Options& options) {
     drawn = reports::draw_figures(reported.runs.front().results, reported.folder);
   if (options.markdown()) {
     reports::write_markdown_report(reported.runs.front().results, drawn, reported.folder);
-    fmt::print(stderr, "Report written to {}\n", (reported.folder / "report.md").string());
+    say("Report written to {}\n", (reported.folder / "report.md").string());
   }
   if (options.latex()) {
     reports::write_latex(reported.runs.front().results, drawn, reported.folder);
-    fmt::print(stderr, "Tables written to {}\n", (reported.folder / "latex").string());
+    say("Tables written to {}\n", (reported.folder / "latex").string());
   }
   if (options.html()) {
     reports::write_html_report(reported.runs, reported.html, reported.folder);
-    fmt::print(stderr, "Report written to {}\n", (reported.folder / "report.html").string());
+    say("Report written to {}\n", (reported.folder / "report.html").string());
   }
 }
 
@@ -103,7 +104,7 @@ void say_what_is_not_shown(const Options& options) {
   for (const auto& [name, given] :
        {std::pair("--bench", !options.benches.empty()), std::pair("--memory", !options.memories.empty())})
     if (given && !options.html())
-      fmt::print(stderr, "replayeval: warning: {}: only the HTML report shows it; expected --html with it\n", name);
+      say("replayeval: warning: {}: only the HTML report shows it; expected --html with it\n", name);
 }
 
 // Another run's folder: its own results and report would be replaced.
@@ -119,8 +120,8 @@ void check_output(const Options& options) {
 void say_what_is_missing(const reports::Results& results, const std::string& name) {
   const std::vector<std::string> missing = reports::missing_workloads(results);
   if (!missing.empty())
-    fmt::print(stderr, "replayeval: warning: {}: of the config's workloads {} not there: {}\n", name,
-               missing.size() == 1 ? "one is" : fmt::format("{} are", missing.size()), fmt::join(missing, ", "));
+    say("replayeval: warning: {}: of the config's workloads {} not there: {}\n", name,
+        missing.size() == 1 ? "one is" : fmt::format("{} are", missing.size()), fmt::join(missing, ", "));
 }
 
 // Parts of one run become one, in the place of the first of them; what is no part of another stands by itself.

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "build_info.h"
+#include "eval/cli/not_empty.h"
 #include "eval/comparator/interrupt.h"
+#include "eval/comparator/on_stderr.h"
 #include "eval/comparator/run.h"
 #include "reports/churn_table.h"
 #include "reports/results_io.h"
@@ -25,6 +27,8 @@ struct Options {
 };
 
 RunRequest request_of(const Options& options) {
+  if (options.save_baseline == "log_probs" && !options.baseline_dtype.empty())
+    throw CLI::ValidationError("--baseline-dtype", "is of hidden states; expected --save-baseline hidden with it");
   RunRequest request;
   request.config = options.config;
   if (!options.device.empty()) request.device = options.device == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
@@ -42,10 +46,9 @@ RunRequest request_of(const Options& options) {
 void say_if_of_another_revision(const RunOutcome& outcome) {
   const std::string computed_by = outcome.results.tool.value("git", "an unknown revision");
   if (!outcome.was_complete || computed_by == build_git_revision) return;
-  fmt::print(stderr,
-             "replayeval: warning: {} was computed by {}; this program is {}; to compute again, use --overwrite or "
-             "remove the folder\n",
-             outcome.folder.string(), computed_by, build_git_revision);
+  say("replayeval: warning: {} was computed by {}; this program is {}; to compute again, use --overwrite or "
+      "remove the folder\n",
+      outcome.folder.string(), computed_by, build_git_revision);
 }
 
 // Samples are part of a task's results, and only computing it again brings them back.
@@ -55,9 +58,8 @@ void say_what_is_gone(const RunOutcome& outcome) {
     for (const auto& [arm, measured] : workload.arms)
       if (const auto file = outcome.folder / "samples" / fmt::format("{}.{}.jsonl", workload.name, arm);
           !std::filesystem::exists(file))
-        fmt::print(stderr,
-                   "replayeval: warning: {}: is gone; to compute it again, use --overwrite or remove the folder\n",
-                   file.string());
+        say("replayeval: warning: {}: is gone; to compute it again, use --overwrite or remove the folder\n",
+            file.string());
   }
 }
 
@@ -70,9 +72,8 @@ void run_command(const Options& options) {
     fmt::print("{}", reports::summary_table(outcome.results, reports::table_options_for(stdout)));
   }
   if (!options.quiet) {
-    fmt::print(stderr, "\n{}{}\n  report   {}\n  results  {}\n",
-               outcome.was_complete ? "Already complete: " : "Written to ", outcome.folder.string(),
-               (outcome.folder / "report.html").string(), (outcome.folder / "results.json").string());
+    say("\n{}{}\n  report   {}\n  results  {}\n", outcome.was_complete ? "Already complete: " : "Written to ",
+        outcome.folder.string(), (outcome.folder / "report.html").string(), (outcome.folder / "results.json").string());
   }
   say_if_of_another_revision(outcome);
   say_what_is_gone(outcome);
@@ -90,9 +91,9 @@ void add_run_command(CLI::App& app) {
   command->add_option("--device", options->device, "cpu or cuda, instead of the config's")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command->add_option("--output", options->output, "Result folder (default: results/NAME)")
-      ->check([](const std::string& folder) { return folder.empty() ? "empty; expected a folder" : ""; }, "", "");
+      ->check(not_empty("a folder"));
   command->add_option("--only", options->only, "Run this workload alone; the others can follow later")
-      ->check([](const std::string& name) { return name.empty() ? "empty; expected a workload's name" : ""; }, "", "");
+      ->check(not_empty("a workload's name"));
   CLI::Option* save =
       command
           ->add_option("--save-baseline", options->save_baseline,
@@ -106,9 +107,12 @@ void add_run_command(CLI::App& app) {
       ->needs(save);
   command->add_option("--baseline-arms", options->baseline_arms, "Keep these arms alone (default: all)")
       ->delimiter(',')
+      ->check(not_empty("an arm's name"))
       ->needs(save);
-  command->add_option("--against", options->against,
-                      "Compare perplexity workloads with the baseline in this folder, arm by arm");
+  command
+      ->add_option("--against", options->against,
+                   "Compare perplexity workloads with the baseline in this folder, arm by arm")
+      ->check(not_empty("a folder that `run --save-baseline` wrote"));
   command->add_flag("--overwrite", options->overwrite, "Discard what another run left in the result folder");
   command->add_flag("--json", options->json, "Print results.json on stdout instead of the table");
   command->add_flag("--quiet", options->quiet, "No progress on stderr");

@@ -37,7 +37,7 @@ void add_positions(const RunContext& context, const WorkloadConfig& workload, co
       bucket.end = row.end;
       bucket.n = row.n;
       bucket.perplexity[context.arms[arm].name].value = row.arm_perplexity;
-      if (arm != context.baseline) bucket.delta[context.arms[arm].name] = delta_of(row.delta.bootstrap);
+      if (arm != context.baseline) bucket.delta[context.arms[arm].name] = delta_of(row.delta.primary);
     }
   }
   for (auto& [begin, bucket] : buckets) result.positions.push_back(std::move(bucket));
@@ -69,9 +69,9 @@ std::map<std::string, reports::Delta> perplexity_deltas(const metrics::TokenDive
                                                         const std::vector<std::int64_t>& document,
                                                         const metrics::IntervalOptions& options) {
   const metrics::MeanEstimate delta = metrics::paired_delta(baseline.log_prob, arm.log_prob, document, options);
-  return {{names::delta_log_likelihood, delta_of(delta.bootstrap)},
+  return {{names::delta_log_likelihood, delta_of(delta.primary)},
           {names::delta_log_likelihood_t, delta_of(delta.t)},
-          {names::perplexity_ratio, delta_of(metrics::relative_perplexity_delta(delta.bootstrap))},
+          {names::perplexity_ratio, delta_of(metrics::relative_perplexity_delta(delta.primary))},
           {names::perplexity_ratio_t, delta_of(metrics::relative_perplexity_delta(delta.t))}};
 }
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "eval/comparator/on_stderr.h"
+
 namespace replayeval {
 namespace {
 
@@ -31,7 +33,7 @@ Progress::Progress(std::string title, std::int64_t total, bool quiet)
       last_draw_(begin_) {}
 
 Progress::~Progress() {
-  if (started_ && !finished_ && terminal_ && !quiet_) fmt::print(stderr, "\n");
+  if (started_ && !finished_ && terminal_ && !quiet_) say("\n");
 }
 
 void Progress::skip(std::int64_t units) {
@@ -57,7 +59,7 @@ void Progress::add(std::int64_t units) {
 
 void Progress::note(const std::string& line) {
   const bool over_bar = started_ && terminal_ && !quiet_;
-  fmt::print(stderr, "{}{}\n", over_bar ? "\r\x1b[K" : "", line);
+  say("{}{}\n", over_bar ? "\r\x1b[K" : "", line);
   if (over_bar) draw(false);
 }
 
@@ -81,12 +83,11 @@ void Progress::draw(bool final) {
   }
   if (terminal_) {
     const int full = static_cast<int>(share * bar_width);
-    fmt::print(stderr, "\r\x1b[K{} [{}{}] {:3.0f} %  {}{}", title_, std::string(static_cast<std::size_t>(full), '#'),
-               std::string(static_cast<std::size_t>(bar_width - full), '.'), 100 * share, tail, final ? "\n" : "");
+    say("\r\x1b[K{} [{}{}] {:3.0f} %  {}{}", title_, std::string(static_cast<std::size_t>(full), '#'),
+        std::string(static_cast<std::size_t>(bar_width - full), '.'), 100 * share, tail, final ? "\n" : "");
   } else {
     const bool goes_on = fresh == 0 && already_ > 0 && !final;
-    fmt::print(stderr, "{}: {}{:.0f} %{}{}\n", title_, goes_on ? "goes on at " : "", 100 * share,
-               tail.empty() ? "" : " ", tail);
+    say("{}: {}{:.0f} %{}{}\n", title_, goes_on ? "goes on at " : "", 100 * share, tail.empty() ? "" : " ", tail);
   }
   std::fflush(stderr);
 }

@@ -16,6 +16,7 @@
 #include "eval/comparator/environment.h"
 #include "eval/comparator/generation/generation_workload.h"
 #include "eval/comparator/interrupt.h"
+#include "eval/comparator/on_stderr.h"
 #include "eval/comparator/perplexity.h"
 #include "eval/comparator/prepared_run.h"
 #include "eval/comparator/recall/recall_workload.h"
@@ -195,6 +196,29 @@ void expect_baseline(const ResultFolder& folder, const BaselineKeeper* keeper, c
                   folder.path().string(), workload.name));
 }
 
+// Every workload that is asked for, before the first is computed.
+void expect_stored(const StoredBaseline& against, const std::vector<const WorkloadConfig*>& workloads,
+                   const Checkpoint& checkpoint, const std::shared_ptr<const datasets::Tokenizer>& tokenizer) {
+  const auto vocab_size = describe_architecture(checkpoint).vocab_size;
+  for (const WorkloadConfig* workload : workloads)
+    if (workload->kind == "perplexity")
+      against.expect(workload->name, open_windows(*workload, vocab_size, tokenizer).describe());
+}
+
+// A run that was begun with --save-baseline and goes on without it keeps none of what it computes now.
+void say_no_baseline_is_kept(const ResultFolder& folder, const WorkloadConfig& workload) {
+  namespace fs = std::filesystem;
+  if (workload.kind != "perplexity") return;
+  bool begun = fs::exists(folder.baseline_folder() / baseline_names::file);
+  const fs::path shards = folder.shard_folder(workload.name);
+  if (fs::is_directory(shards))
+    for (const fs::directory_entry& entry : fs::directory_iterator(shards))
+      begun = begun || entry.path().extension() == ".hidden";
+  if (begun)
+    say("replayeval: warning: {}: was begun with --save-baseline; without it no baseline is kept of workload '{}'\n",
+        folder.path().string(), workload.name);
+}
+
 void write_reports(const reports::Results& results, const std::filesystem::path& folder) {
   reports::write_markdown_report(results, folder);
   reports::write_html_report({reports::run_of(results, folder)}, {}, folder);
@@ -221,7 +245,10 @@ RunOutcome run(const RunRequest& request) {
 
   const std::filesystem::path path = request.output.value_or(std::filesystem::path("results") / config.name);
   std::optional<StoredBaseline> against;
-  if (request.against) against = StoredBaseline::open(*request.against);
+  if (request.against) {
+    against = StoredBaseline::open(*request.against);
+    expect_stored(*against, workloads, checkpoint, tokenizer);
+  }
   std::unique_ptr<Model> model;  // loaded only if there is work left, and before anything is overwritten
   const auto load = [&, &checkpoint = checkpoint, &options = options] {  // clang 14 captures no bindings by themselves
     model = load_model(checkpoint, options);
@@ -244,6 +271,7 @@ RunOutcome run(const RunRequest& request) {
       continue;
     }
     outcome.was_complete = false;
+    if (!keeper) say_no_baseline_is_kept(folder, *workload);
     if (!model) load();
     RunContext context{config, *model, tokenizer, arms, config.baseline_index(), request.quiet};
     if (keeper) context.keeper = &*keeper;

@@ -51,7 +51,8 @@ Equivalence equivalence(std::span<const double> differences, std::span<const std
   IntervalOptions narrower = options;
   narrower.confidence = 2.0 * options.confidence - 1.0;
   const Estimate mean = clustered_t(differences, document, narrower);
-  if (!mean.interval) throw std::invalid_argument("equivalence of a single unit, expected at least 2 units");
+  if (!mean.interval)
+    throw std::invalid_argument("equivalence of too few units for an interval, expected at least 3 that differ");
   const boost::math::students_t t(static_cast<double>(mean.units) - 1.0);
   const double error = (mean.interval->high - mean.value) / boost::math::quantile(t, options.confidence);
   const auto above = [&](double distance) {

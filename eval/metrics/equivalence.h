@@ -23,8 +23,9 @@ struct Equivalence {
 // std::invalid_argument.
 Equivalence equivalence(const PairedAccuracy& accuracy, double margin, double confidence = 0.95);
 
-// Of the mean of paired differences, by the t interval of clustered_t. margin > 0. With a single unit nothing can be
-// said and std::invalid_argument says so; differences that are all equal decide with certainty.
+// Of the mean of paired differences, by the t interval of clustered_t. margin > 0. With too few units for an
+// interval nothing can be said and std::invalid_argument says so; differences of ten units or more that are all equal
+// decide with certainty.
 Equivalence equivalence(std::span<const double> differences, std::span<const std::int64_t> document, double margin,
                         const IntervalOptions& options);
 

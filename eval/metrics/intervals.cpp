@@ -63,18 +63,25 @@ Estimate start_estimate(const Units& units, const IntervalOptions& options) {
   return estimate;
 }
 
+// Few units that are alike say nothing of others. What rounding makes of equal ones is no spread either.
+bool few_and_alike(const Estimate& estimate, double standard_error) {
+  constexpr double rounding = 1e-14;
+  return estimate.units < fewest_units_for_bootstrap && standard_error <= rounding * std::abs(estimate.value);
+}
+
 // Linearised variance of the ratio sum / tokens (Cochran 1977, 6.4), with units as clusters.
 Estimate t_estimate(const Units& units, const IntervalOptions& options, const std::string& prefix) {
   Estimate estimate = start_estimate(units, options);
   estimate.method = prefix + "t " + units.description;
   const auto m = static_cast<double>(units.units.size());
-  if (units.units.size() < 2) return estimate;
+  if (estimate.units < fewest_units_for_interval) return estimate;
   double squares = 0.0;
   for (const Unit& unit : units.units) {
     const double residual = unit.sum - estimate.value * unit.tokens;
     squares += residual * residual;
   }
   const double standard_error = std::sqrt(m / (m - 1.0) * squares) / units.tokens;
+  if (few_and_alike(estimate, standard_error)) return estimate;
   const boost::math::students_t t(m - 1.0);
   const double half = boost::math::quantile(t, 0.5 + options.confidence / 2.0) * standard_error;
   estimate.interval = Interval{estimate.value - half, estimate.value + half};
@@ -130,7 +137,6 @@ Estimate bootstrap_estimate(const Units& units, const IntervalOptions& options, 
   Estimate estimate = start_estimate(units, options);
   estimate.method =
       prefix + "bootstrap (BCa, " + std::to_string(options.bootstrap_samples) + " samples) " + units.description;
-  if (units.units.size() < 2) return estimate;
   std::vector<double> means = resampled_means(units.units, options.bootstrap_samples, options.seed);
   std::sort(means.begin(), means.end());
   const auto [first, last] = std::equal_range(means.begin(), means.end(), estimate.value);
@@ -151,7 +157,11 @@ Estimate bootstrap_estimate(const Units& units, const IntervalOptions& options, 
 }
 
 MeanEstimate both_intervals(const Units& units, const IntervalOptions& options, const std::string& prefix) {
-  return {bootstrap_estimate(units, options, prefix), t_estimate(units, options, prefix)};
+  MeanEstimate estimate;
+  estimate.t = t_estimate(units, options, prefix);
+  estimate.primary =
+      estimate.t.units < fewest_units_for_bootstrap ? estimate.t : bootstrap_estimate(units, options, prefix);
+  return estimate;
 }
 
 template <typename T>

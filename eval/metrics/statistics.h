@@ -42,12 +42,18 @@ struct IntervalOptions {
   const char* unit = "documents";   // what the method string calls them
 };
 
-// A mean over all tokens, with two intervals side by side. Both are absent with a single unit. If every value is
-// exactly equal to 0 both intervals are [0, 0] and the p-value is 1.
+// A few units show little of how much units vary. Resampling them can show no more than they do, and is far too sure
+// (reports/measurements.md, "Intervals"); Student's t knows how little it knows, down to two degrees of freedom.
+inline constexpr std::int64_t fewest_units_for_interval = 3;    // fewer: no interval and no p-value at all
+inline constexpr std::int64_t fewest_units_for_bootstrap = 10;  // fewer: no BCa; and no interval where units are alike
+
+// A mean over all tokens, with two intervals side by side. If every value of enough units is exactly equal to 0 both
+// intervals are [0, 0] and the p-value is 1.
 struct MeanEstimate {
-  // Bias-corrected and accelerated (Efron 1987) over units, a ratio of resampled sums, with Hesterberg's (2015)
-  // correction for few units. Without it coverage fell to 92.6 % of a nominal 95 % in the simulations of the tests.
-  Estimate bootstrap;
+  // The bootstrap: bias-corrected and accelerated (Efron 1987) over units, a ratio of resampled sums, with Hesterberg's
+  // (2015) correction for few units. Without it coverage fell to 92.6 % of a nominal 95 % in the simulations of the
+  // tests. With fewer units than fewest_units_for_bootstrap it is `t`; the method says which.
+  Estimate primary;
   Estimate t;  // Student t with units - 1 degrees of freedom, linearised ratio estimator (Cochran 1977, 6.4)
 };
 

@@ -30,7 +30,7 @@ Estimate token_share(std::span<const std::uint8_t> flags, std::span<const std::i
   estimate.units = sums.items();
   estimate.confidence = options.confidence;
   estimate.method = "Clopper-Pearson " + units.description;
-  if (sums.items() < 2) return estimate;
+  if (estimate.units < fewest_units_for_interval) return estimate;
   const double variance = estimate.value * (1.0 - estimate.value) / (sums.n - 1.0);
   const double effective = variance > 0.0 ? effective_size(sums, variance, options.confidence) : sums.n;
   estimate.interval = clopper_pearson(estimate.value * effective, effective, options.confidence);

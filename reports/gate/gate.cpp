@@ -31,21 +31,40 @@ std::string too_little_confidence(const Rule& rule, const Measurement& measured)
                      100.0 * *measured.confidence, 100.0 * rule.confidence, rule.confidence);
 }
 
+std::int64_t units_behind(const Measurement& measured) {
+  const std::int64_t many = fewest_units_to_pass;
+  return std::min(measured.units.value_or(many), measured.n.value_or(many));
+}
+
+std::string without_interval(const Measurement& measured) {
+  std::string why = "no interval was computed";
+  if (const std::int64_t units = units_behind(measured); units < fewest_units_to_pass)
+    why += fmt::format(" from {} {}", units, units == 1 ? "document or block" : "documents or blocks");
+  return why + "; `compare: value` holds the value itself against the margin";
+}
+
+// Why an interval that lies inside the margin does not let the change through.
+std::string too_few_units(const Measurement& measured) {
+  const std::int64_t units = units_behind(measured);
+  if (units >= fewest_units_to_pass) return "";
+  return fmt::format("the interval is of {} documents or blocks, too few to vouch for a pass; expected {} or more",
+                     units, fewest_units_to_pass);
+}
+
 Judgement judge_one(const Rule& rule, Measurement measured) {
   Judgement judgement;
   judgement.rule = rule;
   const bool by_value = rule.compare == Compare::value;
   if (measured.fault.empty() && !std::isfinite(measured.value)) measured.fault = "the value is not a finite number";
-  if (measured.fault.empty() && !by_value) measured.fault = too_little_confidence(rule, measured);
+  if (measured.fault.empty() && !by_value)
+    measured.fault = measured.interval ? too_little_confidence(rule, measured) : without_interval(measured);
   if (!measured.fault.empty()) {
     judgement.word = Word::unusable;
   } else if (by_value) {
     judgement.word = word_for({measured.value, measured.value}, rule.margin);
-  } else if (measured.interval) {
-    judgement.word = word_for(*measured.interval, rule.margin);
   } else {
-    judgement.word = Word::inconclusive;
-    measured.doubt = "no interval was computed; `compare: value` holds the value itself against the margin";
+    judgement.word = word_for(*measured.interval, rule.margin);
+    if (judgement.word == Word::pass && measured.doubt.empty()) measured.doubt = too_few_units(measured);
   }
   if (judgement.word != Word::unusable && !measured.doubt.empty()) judgement.word = Word::inconclusive;
   judgement.effect = effect_of(judgement.word, rule.inconclusive);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 namespace replayeval::reports::gate {
 namespace {
@@ -62,7 +63,15 @@ std::string junit_xml_of_fault(const std::string& message) {
 
 std::string xml_escaped(const std::string& text) {
   std::string escaped;
-  for (const char letter : text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char letter = text[i];
+    // U+FFFE and U+FFFF, which XML 1.0 leaves out of its characters.
+    if (const std::string_view next = std::string_view(text).substr(i, 3);
+        next == "\xEF\xBF\xBE" || next == "\xEF\xBF\xBF") {
+      escaped += '?';
+      i += 2;
+      continue;
+    }
     switch (letter) {
       case '&':
         escaped += "&amp;";

@@ -13,7 +13,7 @@ std::string junit_xml(const Outcome& outcome);
 // For a gate that could not run at all: one case with an <error>.
 std::string junit_xml_of_fault(const std::string& message);
 
-// For text and attributes; control characters that XML 1.0 has no spelling for become '?'.
+// For text and attributes; characters that XML 1.0 has no spelling for (controls, U+FFFE, U+FFFF) become '?'.
 std::string xml_escaped(const std::string& text);
 
 }  // namespace replayeval::reports::gate

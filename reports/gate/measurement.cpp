@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 
 #include "reports/gate/release.h"
 #include "reports/gate/selection.h"
+#include "reports/metric_names.h"
 
 namespace replayeval::reports::gate {
 namespace {
@@ -35,16 +37,37 @@ std::optional<std::int64_t> count_behind(const Workload& workload, const std::st
   return metric == found->second.metrics.end() ? std::nullopt : metric->second.n;
 }
 
+// "paired t over 5 blocks of ~256 tokens": 5.
+std::optional<std::int64_t> units_of(const std::string& method) {
+  constexpr std::string_view over = " over ";
+  const std::size_t found = method.rfind(over);
+  if (found == std::string::npos) return std::nullopt;
+  const char *begin = method.data() + found + over.size(), *end = method.data() + method.size();
+  std::int64_t units = 0;
+  return std::from_chars(begin, end, units).ec == std::errc() ? std::optional(units) : std::nullopt;
+}
+
+// Metrics do not say over how many units their interval is; the deltas of a text's tokens are over the same.
+std::optional<std::int64_t> units_of_text(const Workload& workload) {
+  if (workload.kind != "perplexity") return std::nullopt;
+  for (const auto& [arm, deltas] : workload.deltas)
+    if (const auto delta = deltas.find(names::delta_log_likelihood); delta != deltas.end())
+      if (const auto units = units_of(delta->second.method)) return units;
+  return std::nullopt;
+}
+
 void read_delta(const Delta& delta, Measurement& measured) {
   measured.value = delta.value;
   measured.method = delta.method;
+  measured.units = units_of(delta.method);
   measured.confidence = delta.confidence;
   if (delta.low && delta.high) measured.interval = Interval{*delta.low, *delta.high};
 }
 
-void read_metric(const Metric& metric, const Results& results, Measurement& measured) {
+void read_metric(const Metric& metric, const Results& results, const Workload& workload, Measurement& measured) {
   measured.value = metric.value;
   measured.n = metric.n;
+  measured.units = units_of_text(workload);
   if (!metric.low || !metric.high) return;
   measured.interval = Interval{*metric.low, *metric.high};
   measured.confidence = results.config.value("confidence", 0.95);
@@ -105,12 +128,14 @@ bool read_count(const Rule& rule, const Workload& workload, Measurement& measure
   return found;
 }
 
-bool read_stored(const std::string& group, const Results& results, const Workload& workload, const std::string& name,
+bool read_stored(const Rule& rule, const Results& results, const Workload& workload, const std::string& name,
                  Measurement& measured) {
   const auto row = std::find_if(workload.against.begin(), workload.against.end(),
                                 [&](const StoredComparison& one) { return one.arm == measured.arm; });
   if (row == workload.against.end()) return false;
-  if (group == "stored_delta") {
+  if (!rule.stored_arm || !matches(*rule.stored_arm, row->stored_arm))
+    measured.fault = why_not_the_stored_arm(results, workload, *row);
+  if (rule.group() == "stored_delta") {
     const auto delta = row->deltas.find(name);
     if (delta == row->deltas.end()) return false;
     read_delta(delta->second, measured);
@@ -119,7 +144,7 @@ bool read_stored(const std::string& group, const Results& results, const Workloa
   }
   const auto metric = row->divergence.find(name);
   if (metric == row->divergence.end()) return false;
-  read_metric(metric->second, results, measured);
+  read_metric(metric->second, results, workload, measured);
   return true;
 }
 
@@ -135,7 +160,7 @@ bool read(const Rule& rule, const Results& results, const Workload& workload, co
     measured.n = count_behind(workload, measured.arm, name);
     return true;
   }
-  if (group.starts_with("stored_")) return read_stored(group, results, workload, name, measured);
+  if (group.starts_with("stored_")) return read_stored(rule, results, workload, name, measured);
   if (group == "divergence" || group == "arm") {
     const ArmResult* own = result_of(workload, measured.arm);
     const Metric* metric = nullptr;
@@ -146,7 +171,7 @@ bool read(const Rule& rule, const Results& results, const Workload& workload, co
       metric = found == own->metrics.end() ? nullptr : &found->second;
     }
     if (metric == nullptr) return false;
-    read_metric(*metric, results, measured);
+    read_metric(*metric, results, workload, measured);
     return true;
   }
   return group == "speed" ? read_speed(rule, results, workload, measured) : read_count(rule, workload, measured);
@@ -183,6 +208,7 @@ Measurement measure_one(const Rule& rule, const NamedRun& run, const std::option
   old.interval.reset();
   if (!read(rule, release->results, *workload_of(release->results, workload.name), name, old))
     return fault(measured, fmt::format("{}: the arm has no {} there", release->name, measured.metric));
+  if (!old.fault.empty()) return fault(measured, fmt::format("{}: {}", release->name, old.fault));
   return change_since(rule, old, measured, run, *release);
 }
 

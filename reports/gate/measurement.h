@@ -18,6 +18,8 @@ struct Measurement {
   std::optional<Interval> interval;
   std::optional<double> confidence;
   std::optional<std::int64_t> n;
+  // Resampling units (documents or blocks) behind the interval, as far as results say; never more than n.
+  std::optional<std::int64_t> units;
   std::string unit;    // what n counts: tokens, documents, sequences, answers
   std::string method;  // of the interval, for people
   std::string fault;   // why there is no number; everything but workload, arm and metric is then meaningless

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "reports/numbers.h"
 
@@ -11,10 +13,29 @@ namespace {
 
 enum class Unit : std::uint8_t { none, percent, points, times, count };
 
+bool starts_with_any(const std::string& name, std::initializer_list<const char*> beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](const char* beginning) { return name.starts_with(beginning); });
+}
+
+bool is_share(const std::string& name) {
+  return starts_with_any(name, {"acc", "exact_match", "truncated", "looped", "repeated_span_share", "repeated_3grams",
+                                "same_top1", "tie_share", "top1_changed", "identical", "edit_share", "began_at_tie"});
+}
+
+bool has_a_unit(const std::string& name) {
+  return name == "perplexity" || name == "repeated_span" ||
+         starts_with_any(name, {"mean_log_likelihood", "kl_", "length"});
+}
+
+bool is_change_of_ratio(const Rule& rule) {
+  const std::string group = rule.group();
+  return rule.against == Against::release && (group == "speed" || group == "bytes" || group == "state_error");
+}
+
 Unit unit_of(const Rule& rule) {
   const std::string group = rule.group(), name = rule.pattern();
-  if (rule.against == Against::release && (group == "speed" || group == "bytes" || group == "state_error"))
-    return Unit::percent;  // a relative change
+  if (is_change_of_ratio(rule)) return Unit::percent;
   if (rule.metric == "speed.over_baseline") return Unit::times;
   if (group == "storage" || group == "churn" || group == "bytes") return Unit::count;
   if (name.find("_relative") != std::string::npos) return Unit::percent;
@@ -42,6 +63,17 @@ std::vector<std::string> names_of_group(const std::string& group) {
 
 bool is_counted(const std::string& group) {
   return group == "bytes" || group == "state_error" || group == "storage" || group == "churn";
+}
+
+Scale scale_of(const Rule& rule) {
+  const std::string group = rule.group(), name = rule.pattern();
+  if (is_change_of_ratio(rule) || name.find("_relative") != std::string::npos) return Scale::relative;
+  if (rule.metric == "speed.over_baseline") return Scale::ratio;
+  if (group == "speed" || group == "bytes" || group == "storage" || group == "churn") return Scale::plain;
+  if (group == "state_error") return Scale::ratio;
+  if (has_a_unit(name)) return Scale::plain;
+  if (!is_share(name)) return Scale::unknown;
+  return group.ends_with("delta") || rule.against == Against::release ? Scale::difference : Scale::share;
 }
 
 const char* name_of(OnInconclusive value) {

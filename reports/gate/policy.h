@@ -47,8 +47,9 @@ struct Rule {
   Compare compare = Compare::interval;
   Against against = Against::baseline;
   Pool pool = Pool::each;
-  std::optional<double> uncertainty;  // of speed: relative, how far a repeated run strays; results hold no interval
-  std::string place;                  // "FILE:LINE:COL", for messages
+  std::optional<std::string> stored_arm;  // of stored_*: a glob of stored arms that may be another than the arm itself
+  std::optional<double> uncertainty;      // of speed: relative, how far a repeated run strays; results hold no interval
+  std::string place;                      // "FILE:LINE:COL", for messages
 
   std::string group() const { return metric.substr(0, metric.find('.')); }
   std::string pattern() const { return metric.substr(metric.find('.') + 1); }
@@ -75,6 +76,17 @@ std::vector<std::string> names_of_group(const std::string& group);
 
 // Numbers that have no sampling error: they are compared by value.
 bool is_counted(const std::string& group);
+
+// What a rule's number can be, and so what a margin can mean.
+enum class Scale : std::uint8_t {
+  share,       // 0 to 1: same_top1, acc, truncated
+  difference,  // of two shares, -1 to 1
+  relative,    // new / old - 1
+  ratio,       // new / old
+  plain,       // has a unit of its own: nats, tokens, bytes, tokens a second, counts
+  unknown,     // results decide what it is
+};
+Scale scale_of(const Rule& rule);
 
 const char* name_of(OnInconclusive value);
 const char* name_of(Pool pool);

@@ -7,10 +7,14 @@
 
 namespace replayeval::reports::gate {
 
-// "" where workload and arm are the same question in both: one checkpoint, one text (by hashes), one arm. Otherwise one
-// line that says what differs.
+// "" where workload and arm are the same question in both: one checkpoint, one text (by hashes), one arm, the
+// same numerics as far as both say. Otherwise one line that says what differs.
 std::string why_not_comparable(const NamedRun& run, const NamedRun& release, const std::string& workload,
                                const std::string& arm);
+
+// "" where `row` compares the arm with what a portable baseline keeps of an arm of that name and those settings.
+// Otherwise one line that says what differs.
+std::string why_not_the_stored_arm(const Results& results, const Workload& workload, const StoredComparison& row);
 
 // new - old; of speed, bytes and state errors new / old - 1. The interval of a difference is made of the two runs' own
 // (MOVER: Zou & Donner, Statistics in Medicine 27, 2008) as if they were independent. They answer the same questions,

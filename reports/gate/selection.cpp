@@ -178,12 +178,22 @@ std::string no_such_metric(const Rule& rule, const Workload& workload) {
   return names.empty() ? start : fmt::format("{}; there are {}", start, fmt::join(names, ", "));
 }
 
+// What the rule's workloads are, none of which has the metric.
+std::string nothing_matched(const Rule& rule, const Results& results) {
+  std::vector<std::string> kinds;
+  for (const Workload& workload : results.workloads)
+    if (any_matches(rule.workloads, workload.name))
+      kinds.push_back(fmt::format("'{}' of kind {}", workload.name, workload.kind));
+  return fmt::format("the rule matches nothing: no workload that matches '{}' has {}; there are {}",
+                     fmt::join(rule.workloads, "', '"), rule.metric, fmt::join(kinds, ", "));
+}
+
 Selection select(const Rule& rule, const Results& results) {
   Selection selection;
   select_arms(rule, results, selection);
   select_workloads(rule, results, selection);
   if (selection.faults.empty() && (selection.workloads.empty() || selection.arms.empty()))
-    selection.faults.push_back({"", "", fmt::format("the rule matches nothing: no workload has {}", rule.metric)});
+    selection.faults.push_back({"", "", nothing_matched(rule, results)});
   return selection;
 }
 

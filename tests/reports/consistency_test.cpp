@@ -71,7 +71,44 @@ TEST(Consistency, APValueAndItsIntervalRejectTogether) {
               HasSubstr("p-value 0.3 and the interval"));
 }
 
+Metric& divergence(Results& results, const char* name) {
+  return heldout(results).divergence.at("replay_bfloat16").at(name);
+}
+
+TEST(Consistency, DivergencesAreWhatTheyCanBe) {
+  EXPECT_THAT(fault_after([](Results& r) { divergence(r, names::same_top1).value = 1.5; }),
+              HasSubstr("/divergence/replay_bfloat16/same_top1: found 1.5, expected a share from 0 to 1"));
+  EXPECT_THAT(fault_after([](Results& r) { divergence(r, names::tie_share).value = -0.1; }),
+              HasSubstr("/tie_share: found -0.1, expected a share from 0 to 1"));
+  EXPECT_THAT(fault_after([](Results& r) {
+                divergence(r, names::kl_mean) = {0.9, 0.8, 1.0, 24000};
+              }),
+              HasSubstr("/divergence/replay_bfloat16/kl_mean: found 0.9, above kl_max, 0.45"));
+  EXPECT_THAT(fault_after([](Results& r) { divergence(r, names::dp_rms).n = 23999; }),
+              HasSubstr("/divergence/replay_bfloat16/dp_rms/n: found 23999, expected 24000, the tokens scored"));
+}
+
+TEST(Consistency, StoredComparisonsAreCheckedAlike) {
+  const auto with_row = [](Results& r) -> StoredComparison& {
+    const Workload& workload = heldout(r);
+    heldout(r).against = {{"replay_bfloat16", "replay_bfloat16", workload.deltas.at("replay_bfloat16"),
+                           workload.divergence.at("replay_bfloat16")}};
+    return heldout(r).against.front();
+  };
+  EXPECT_EQ(fault_after([&](Results& r) { with_row(r); }), "consistent");
+  EXPECT_THAT(fault_after([&](Results& r) { with_row(r).deltas.at(names::delta_log_likelihood).high = -0.5; }),
+              HasSubstr("/workloads/0/against/0/deltas/mean_log_likelihood: value"));
+  EXPECT_THAT(fault_after([&](Results& r) { with_row(r).deltas.at(names::perplexity_ratio).high = 0.0131; }),
+              HasSubstr("/against/0/deltas/perplexity_relative/high: found 0.0131, expected 0.015"));
+  EXPECT_THAT(fault_after([&](Results& r) { with_row(r).divergence.at(names::kl_mean).low = 1.0; }),
+              HasSubstr("/against/0/divergence/kl_mean: value"));
+  EXPECT_THAT(fault_after([&](Results& r) { with_row(r).divergence.at(names::same_top1).value = 2.0; }),
+              HasSubstr("/against/0/divergence/same_top1: found 2"));
+}
+
 TEST(Consistency, CountsFit) {
+  EXPECT_THAT(fault_after([](Results& r) { r.workloads.at(1).data["documents"] = 999; }),
+              HasSubstr("/metrics/acc/n: found 1000, expected 999, the task's documents"));
   EXPECT_THAT(fault_after([](Results& r) { heldout(r).arms.at("exact_bfloat16").metrics.at("perplexity").n = 24001; }),
               HasSubstr("found 24000, expected 24001 as of arm 'exact_bfloat16'"));
   EXPECT_THAT(fault_after([](Results& r) { heldout(r).data["tokens_scored"] = 9; }),

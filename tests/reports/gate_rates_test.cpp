@@ -221,7 +221,7 @@ Rates perplexity_rates(std::size_t arm, double shift_of_ratio, std::size_t block
     options.confidence = confidence;
     options.min_documents = 1;
     const metrics::Estimate ratio =
-        metrics::relative_perplexity_delta(metrics::clustered_mean(values, document, options).bootstrap);
+        metrics::relative_perplexity_delta(metrics::clustered_mean(values, document, options).primary);
     const auto n = static_cast<std::int64_t>(blocks) * 256;
     rates.add(judged(run_results("perplexity", names::perplexity_ratio, delta_of(ratio), names::perplexity, 18.0,
                                  18.0 * (1.0 + ratio.value), n),

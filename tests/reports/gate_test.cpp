@@ -61,7 +61,7 @@ TEST(GateStored, ComparesAnArmWithWhatWasKeptOfIt) {
   Workload& workload = results.workloads.front();
   ASSERT_EQ(workload.kind, "perplexity");
   EXPECT_THAT(fault_of(rule("stored_delta.perplexity_relative", at_most(0.001)), results),
-              HasSubstr("no workload has stored_delta.perplexity_relative"));
+              HasSubstr("no workload that matches '*' has stored_delta.perplexity_relative"));
   StoredComparison row{"replay_bfloat16", "replay_bfloat16", {}, {}};
   row.deltas[names::perplexity_ratio] = {0.0004, 0.0002, 0.0006, {}, 0.95, "paired bootstrap"};
   row.divergence[names::kl_mean] = {2e-6, 1e-6, 3e-6, 100};
@@ -72,6 +72,39 @@ TEST(GateStored, ComparesAnArmWithWhatWasKeptOfIt) {
   // The baseline arm is compared with its own past, too; here nothing was kept of it.
   EXPECT_THAT(fault_of(rule("stored_divergence.kl_mean", at_most(1.0), {results.baseline}), results),
               HasSubstr("the arm has no stored_divergence.kl_mean here"));
+}
+
+TEST(GateStored, AnotherArmDoesNotStandInUnlessTheRuleSaysSo) {
+  Results results = gate_results();
+  Workload& workload = results.workloads.front();
+  StoredComparison row{"replay_bfloat16", "exact_float32", {}, {}};
+  row.deltas[names::perplexity_ratio] = {0.0, 0.0, 0.0, {}, 0.95, "paired bootstrap"};
+  workload.against = {row};
+  Rule equal = rule("stored_delta.perplexity_relative", at_most(0.001));
+  EXPECT_THAT(fault_of(equal, results),
+              HasSubstr("the stored baseline keeps no arm 'replay_bfloat16'; the run was compared with its "
+                        "'exact_float32' (`stored_arm: exact_float32` in the rule allows that)"));
+  equal.stored_arm = "exact_*";
+  EXPECT_EQ(only(equal, results).word, Word::pass);
+  equal.stored_arm = "replay_*";
+  EXPECT_THAT(fault_of(equal, results), HasSubstr("keeps no arm 'replay_bfloat16'"));
+}
+
+TEST(GateStored, AnArmOfTheSameNameMustBeTheSameArm) {
+  Results results = gate_results();
+  Workload& workload = results.workloads.front();
+  StoredComparison row{"replay_bfloat16", "replay_bfloat16", {}, {}};
+  row.deltas[names::perplexity_ratio] = {0.0, 0.0, 0.0, {}, 0.95, "paired bootstrap"};
+  workload.against = {row};
+  Rule equal = rule("stored_delta.perplexity_relative", at_most(0.001));
+  workload.data["against"]["arms"] = results.arms;
+  EXPECT_EQ(only(equal, results).word, Word::pass);
+  for (nlohmann::json& arm : workload.data["against"]["arms"])
+    if (arm.at("name") == "replay_bfloat16") arm["buffer_len"] = 8;
+  EXPECT_THAT(fault_of(equal, results), HasSubstr("the stored 'replay_bfloat16' is not the same arm: /buffer_len "
+                                                  "differs (`stored_arm: replay_bfloat16` in the rule allows that)"));
+  equal.stored_arm = "replay_bfloat16";
+  EXPECT_EQ(only(equal, results).word, Word::pass);
 }
 
 // ---- the three words
@@ -170,14 +203,47 @@ TEST(GateWords, AConfidenceThatTheIntervalDoesNotHaveCannotBeAsked) {
   EXPECT_EQ(only(strict).word, Word::pass) << "the wider interval is only more careful";
 }
 
-TEST(GateWords, WithoutAnIntervalNothingPasses) {
+TEST(GateWords, WithoutAnIntervalNothingCanBeJudged) {
   Rule largest = rule("divergence.kl_max", at_most(1.0));
-  EXPECT_EQ(only(largest).word, Word::inconclusive);
-  EXPECT_THAT(sentence(only(largest)), HasSubstr("no interval was computed; `compare: value`"));
+  largest.inconclusive = OnInconclusive::pass;
+  EXPECT_THAT(fault_of(largest), HasSubstr("no interval was computed; `compare: value`"));
+  Results results = gate_results();
+  Delta& delta = results.workloads.at(0).deltas.at("replay_bfloat16").at(names::perplexity_ratio);
+  delta.low = delta.high = delta.confidence = {};
+  delta.method = "paired t over 2 blocks of ~256 tokens";
+  EXPECT_THAT(fault_of(rule("delta.perplexity_relative", at_most(0.5)), results),
+              HasSubstr("no interval was computed from 2 documents or blocks; `compare: value`"));
   largest.compare = Compare::value;
   EXPECT_EQ(only(largest).word, Word::pass);
   largest.margin = at_most(0.1);
   EXPECT_EQ(only(largest).word, Word::regression);
+}
+
+// The sample's intervals, had they come from so few blocks.
+Results results_of_units(int units) {
+  Results results = gate_results();
+  for (auto& [arm, deltas] : results.workloads.at(0).deltas)
+    for (auto& [name, delta] : deltas)
+      delta.method = "paired bootstrap over " + std::to_string(units) + " blocks of ~256 tokens";
+  return results;
+}
+
+TEST(GateWords, FewUnitsNeverPass) {
+  for (const char* metric : {"delta.perplexity_relative", "divergence.kl_mean"}) {
+    const Rule wide = rule(metric, at_most(100.0));
+    EXPECT_EQ(only(wide, results_of_units(10)).word, Word::pass) << metric;
+    const Judgement few = only(wide, results_of_units(9));
+    EXPECT_EQ(few.word, Word::inconclusive) << metric;
+    EXPECT_THAT(sentence(few), HasSubstr("the interval is of 9 documents or blocks, too few to vouch for a pass; "
+                                         "expected 10 or more"));
+    EXPECT_EQ(judged(wide, results_of_units(9)).exit_code(), 2);
+  }
+  EXPECT_EQ(only(rule("delta.perplexity_relative", at_most(0.001)), results_of_units(4)).word, Word::regression);
+  Rule since_release = rule("delta.perplexity_relative", at_most(0.5));
+  since_release.against = Against::release;
+  const Results many = gate_results(), few = results_of_units(5);
+  EXPECT_EQ(judge({"p", {since_release}}, {"new", many}, NamedRun{"old", few}).judgements.at(0).word,
+            Word::inconclusive);
 }
 
 // ---- where numbers come from
@@ -255,6 +321,11 @@ TEST(GateFaults, MissingMetric) {
               AllOf(HasSubstr("no arm has delta.perplexity in this workload of kind perplexity; there are "),
                     HasSubstr("perplexity_relative")));
   EXPECT_THAT(fault_of(rule("delta.acc_norm", at_least(0))), HasSubstr("the rule matches nothing"));
+  Rule of_tasks = rule("delta.perplexity_relative", at_most(1));
+  of_tasks.workloads = {"fir*", "sec*"};
+  EXPECT_THAT(fault_of(of_tasks), HasSubstr("the rule matches nothing: no workload that matches 'fir*', 'sec*' has "
+                                            "delta.perplexity_relative; there are 'first' of kind task, 'second' of "
+                                            "kind task"));
 }
 
 TEST(GateFaults, AnArmThatFailed) {
@@ -389,12 +460,17 @@ TEST(GateRelease, TwoRunsMustAnswerTheSameQuestion) {
   EXPECT_THAT(fault([](Results& r) { r.workloads.at(0).data["context"] = 2048; }), HasSubstr("/context of workload"));
   EXPECT_THAT(fault([](Results& r) { r.checkpoint["sha256"] = std::string(64, 'e'); }),
               HasSubstr("different checkpoints"));
+  EXPECT_THAT(fault([](Results& r) { r.workloads.at(0).data["mode"] = "another"; }),
+              HasSubstr("/mode of workload 'heldout' differs"));
+  EXPECT_THAT(fault([](Results& r) { r.numerics["compute_dtype"] = "float16"; }),
+              AllOf(HasSubstr("different numerics: compute_dtype was \"float16\" and is \""), Not(HasSubstr(","))));
   EXPECT_THAT(fault([](Results& r) { r.arms.at(5)["buffer_len"] = 8; }),
               HasSubstr("'replay_bfloat16' is not the same arm: /buffer_len differs"));
   EXPECT_THAT(fault([](Results& r) { r.workloads.erase(r.workloads.begin()); }),
               HasSubstr("old: has no workload 'heldout'"));
   Results moved = gate_results();
   moved.workloads.at(0).data["sources"][0]["path"] = "elsewhere/*.txt";
+  moved.numerics.erase("compute_dtype");  // an older program did not say it
   EXPECT_EQ(since(against_release("delta.perplexity_relative", at_most(1)), now, moved).exit_code(), 0)
       << "where files lie does not matter";
   EXPECT_THAT(fault_of(against_release("delta.perplexity_relative", at_most(1))), HasSubstr("expected --baseline"));
@@ -423,6 +499,7 @@ TEST(GateForms, JUnitCountsAndEscapes) {
   EXPECT_THAT(xml, HasSubstr("<failure type=\"regression\" message=\"delta.perplexity_relative of arm"));
   EXPECT_THAT(xml, HasSubstr("<error type=\"unusable\" message=\"delta.perplexity_relative of arm 'nobody': no arm"));
   EXPECT_EQ(xml_escaped("a&b\n\x01"), "a&amp;b&#10;?");
+  EXPECT_EQ(xml_escaped("\u00e9\uFFFE.\uFFFF\uFFFD"), "\u00e9?.?\uFFFD");
   EXPECT_THAT(junit_xml_of_fault("<gone>"), HasSubstr("message=\"&lt;gone&gt;\""));
 }
 

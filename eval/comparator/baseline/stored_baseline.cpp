@@ -123,9 +123,12 @@ StoredBaseline StoredBaseline::open(const fs::path& folder) {
   StoredBaseline baseline;
   baseline.file_ = folder / names::file;
   std::ifstream stream(baseline.file_, std::ios::binary);
-  if (!stream || !fs::is_regular_file(baseline.file_))
+  if (!stream || !fs::is_regular_file(baseline.file_)) {
+    const fs::path inside = folder / "baseline";  // of a run's output
     throw BaselineError(baseline.file_.string() +
-                        ": cannot be read; expected a folder that `run --save-baseline` wrote");
+                        ": cannot be read; expected a folder that `run --save-baseline` wrote" +
+                        (fs::is_regular_file(inside / names::file) ? ", such as " + inside.string() : ""));
+  }
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   baseline.sha256_ = datasets::sha256_hex(text);
   baseline.description_ = parse(text, baseline.file_);
@@ -181,7 +184,7 @@ void StoredBaseline::check(const Model& model) const {
     refuse("head_sha256", stored, head);
 }
 
-std::shared_ptr<const StoredWorkload> StoredBaseline::workload(const std::string& name, const json& data) const {
+void StoredBaseline::expect(const std::string& name, const json& data) const {
   const json& workloads = description_.at("workloads");
   if (!workloads.contains(name)) {
     std::string there;
@@ -198,6 +201,11 @@ std::shared_ptr<const StoredWorkload> StoredBaseline::workload(const std::string
   expect_same("sources' sha256", hashes_of(stored.at("data")), hashes_of(data));
   for (const char* key : {"tokenizer", "context", "stride", "bos", "max_tokens"})
     expect_same(key, stored.at("data").value(key, json()), data.value(key, json()));
+}
+
+std::shared_ptr<const StoredWorkload> StoredBaseline::workload(const std::string& name, const json& data) const {
+  expect(name, data);
+  const json& stored = description_.at("workloads").at(name);
   std::optional<std::int64_t> hidden_size;
   if (form_ == BaselineForm::hidden) hidden_size = description_.at("hidden_size").get<std::int64_t>();
   return std::make_shared<StoredWorkload>(file_.parent_path() / stored.at("file").get<std::string>(),

@@ -69,6 +69,8 @@ class StoredBaseline {
   void check(const Model& model) const;
   // data: what the workload is going to score (WindowReader::describe()). Throws BaselineError when the baseline holds
   // no such workload, or one of other text or windows.
+  void expect(const std::string& name, const nlohmann::json& data) const;
+  // What is kept of it, expected as above.
   std::shared_ptr<const StoredWorkload> workload(const std::string& name, const nlohmann::json& data) const;
 
  private:

@@ -93,10 +93,10 @@ void add_mean_delta(const MetricSeries& baseline, const MetricSeries& series, co
   if (!all_finite(of_baseline) || !all_finite(of_arm)) return;  // a ratio to no words or bytes at all
   metrics::MeanEstimate delta = metrics::paired_delta(of_baseline, of_arm, items(series), options);
   if (is_perplexity(series)) {
-    delta.bootstrap = metrics::relative_perplexity_delta(delta.bootstrap);
+    delta.primary = metrics::relative_perplexity_delta(delta.primary);
     delta.t = metrics::relative_perplexity_delta(delta.t);
   }
-  numbers.put(arm, delta_name(series), delta_of(delta.bootstrap));
+  numbers.put(arm, delta_name(series), delta_of(delta.primary));
   numbers.put(arm, delta_name(series) + "_t", delta_of(delta.t));
 }
 

@@ -11,6 +11,7 @@
 #include "datasets/tasks/sample_writer.h"
 #include "datasets/tasks/task_totals.h"
 #include "eval/comparator/interrupt.h"
+#include "eval/comparator/on_stderr.h"
 #include "eval/comparator/part_left.h"
 #include "eval/comparator/perplexity_summary.h"
 #include "eval/comparator/progress.h"
@@ -235,7 +236,7 @@ reports::Workload run_task(const RunContext& context, const WorkloadConfig& work
   if (context.config.random_weights) result.data["weights"] = "random";
   for (const std::string& warning : summarise_task(context, workload, totals, result)) {
     result.data["warnings"].push_back(warning);
-    fmt::print(stderr, "replayeval: warning: workload '{}': {}\n", workload.name, warning);
+    say("replayeval: warning: workload '{}': {}\n", workload.name, warning);
   }
   if (answers.texts)
     summarise_generation(context, answers.texts->generated, result);

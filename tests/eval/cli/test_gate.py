@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -150,6 +151,37 @@ class GateTest(unittest.TestCase):
         done = self.gate(policy, "--summary", self.path)
         self.assertEqual(done.returncode, 3)
         self.assertIn("cannot be written", done.stderr)
+
+    def test_outputs_that_would_overwrite_something_are_refused(self):
+        policy, result = self.policy(rule()), self.result()
+        other = self.path / "x.xml"
+        for options, what in ((("--junit", policy), "is the policy as well"),
+                              (("--summary", result / "results.json"), "is a result as well"),
+                              (("--junit", self.path / "r" / ".." / "policy.yaml"), "is the policy as well"),
+                              (("--junit", other, "--summary", other), "is what --junit writes as well"),
+                              (("--junit", ""), "--junit: empty; expected a file"),
+                              (("--summary", ""), "--summary: empty; expected a file"),
+                              (("--baseline", ""), "--baseline: empty; expected a result")):
+            before = policy.read_bytes(), (result / "results.json").read_bytes()
+            self.expect_refused(self.gate(policy, *options, result=result), what)
+            self.assertEqual((policy.read_bytes(), (result / "results.json").read_bytes()), before)
+        self.assertFalse(other.exists())
+
+    def test_an_output_that_cannot_be_written_is_no_pass(self):
+        junit = self.path / "gate.xml"
+        done = self.gate(self.policy(rule()), "--junit", junit, "--summary", self.path)
+        self.expect_refused(done, "cannot be written")
+        self.assertEqual(xml.etree.ElementTree.parse(junit).getroot().get("errors"), "1")
+
+    def test_a_full_disk_behind_stderr_changes_no_exit_code(self):
+        with open("/dev/full", "w") as full:
+            for words, code in ((("gate", self.path / "gone", "--policy", self.policy(rule())), 3),
+                                (("run", self.path / "gone.yaml"), 3), (("report", self.path / "gone"), 3),
+                                (("inspect", self.path / "gone"), 3),
+                                (("gate", self.result(), "--policy", self.policy(rule()), "--json"), 0)):
+                done = subprocess.run([program.program(), *map(str, words)], stdout=subprocess.DEVNULL, stderr=full,
+                                      timeout=60, check=False)
+                self.assertEqual(done.returncode, code, words)
 
     def test_annotations(self):
         done = self.gate(self.policy(rule(at_most=0.01), rule(name="open", at_most=0.026, inconclusive="warn")),

@@ -76,6 +76,53 @@ TEST(GatePolicy, CountsAreComparedByValue) {
               HasSubstr("key 'compare': expected 'value': churn.broken has no interval"));
 }
 
+// Units that the metric does not have, and margins that every run or none holds.
+TEST(GatePolicy, RefusesMarginsOfAnotherUnit) {
+  for (const char* percent :
+       {"metric: speed.tokens_per_second, uncertainty: 1 %, at_least: 90 %", "metric: delta.length, at_most: 1 %",
+        "metric: storage.non_finite, at_most: 5 %", "metric: bytes.state, at_most: 101 %",
+        "metric: divergence.kl_mean, within: 1 %", "metric: churn.broken, at_most: 1 %"})
+    EXPECT_THAT(rule_refusal(percent), HasSubstr("expected a plain number, as ")) << percent;
+  EXPECT_THAT(
+      rule_refusal("metric: bytes.state, at_most: 101 %"),
+      StartsWith("p.yaml:2:45: key 'at_most': expected a plain number, as bytes.state is no share, found '101 %'"));
+  EXPECT_THAT(rule_refusal("metric: delta.perplexity_relative, within: 10"),
+              HasSubstr("key 'within': expected a fraction from -1 to 1, or a number in percent such as '10 %', found "
+                        "'10'"));
+  EXPECT_THAT(rule_refusal("metric: divergence.same_top1, at_least: 0.995 %"),
+              HasSubstr("expected a share that could be missed, such as '99.5 %' or 0.995, found '0.995 %'"));
+  EXPECT_THAT(rule_refusal("metric: divergence.same_top1, at_most: 99.5"), HasSubstr("expected 0 to 1, or 0 to 100 %"));
+  EXPECT_THAT(rule_refusal("metric: arm.acc, at_least: -0.1"), HasSubstr("expected 0 to 1, or 0 to 100 %"));
+  for (const char* points : {"metric: delta.acc, at_least: -3", "metric: 'delta.accuracy/*', at_least: -101 %",
+                             "metric: divergence.same_top1, within: 2, against: release"})
+    EXPECT_THAT(rule_refusal(points), HasSubstr("expected -1 to 1, or -100 to 100 %, as")) << points;
+  EXPECT_THAT(rule_refusal("metric: speed.over_baseline, uncertainty: 1 %, at_least: -10 %"),
+              HasSubstr("expected 0 or more, as speed.over_baseline is a ratio"));
+  // What means something stays.
+  EXPECT_EQ(
+      rule("metric: speed.tokens_per_second, uncertainty: 1 %, at_least: -10 %, against: release").margin.at_least,
+      -0.1);
+  EXPECT_EQ(rule("metric: bytes.state, at_most: 0 %, against: release").margin.at_most, 0.0);
+  EXPECT_EQ(rule("metric: delta.perplexity_relative, at_most: 150 %").margin.at_most, 1.5);
+  EXPECT_EQ(rule("metric: divergence.same_top1, at_least: 99.5 %").margin.at_least, 0.995);
+  EXPECT_EQ(rule("metric: divergence.same_top1, at_least: 1").margin.at_least, 1.0);
+  EXPECT_EQ(rule("metric: delta.looped, at_most: 2 %").margin.at_most, 0.02);
+  EXPECT_EQ(rule("metric: delta.length, within: 20").margin.at_most, 20.0);
+  EXPECT_EQ(rule("metric: state_error.gold, at_most: 1.0e-5").margin.at_most, 1e-5);
+}
+
+TEST(GatePolicy, RefusesListsThatMatchNothing) {
+  for (const char* key : {"arms", "workloads"})
+    EXPECT_THAT(rule_refusal(std::string("metric: delta.acc, at_most: 1, ") + key + ": []"),
+                HasSubstr(std::string("key '") + key + "': expected a name or glob, or a list of them; found none"));
+}
+
+TEST(GatePolicy, AStoredArmBelongsToStoredRules) {
+  EXPECT_EQ(rule("metric: stored_delta.perplexity_relative, at_most: 1 %, stored_arm: 'e*'").stored_arm, "e*");
+  EXPECT_THAT(rule_refusal("metric: delta.acc, at_most: 1 %, stored_arm: x"),
+              HasSubstr("key 'stored_arm': expected only with stored_delta and stored_divergence"));
+}
+
 TEST(GatePolicy, RefusesWhatIsNoPolicy) {
   EXPECT_THAT(refusal(""), HasSubstr("p.yaml: empty; expected a policy with rules"));
   EXPECT_THAT(refusal("name: x\n"), HasSubstr("key 'rules': missing from a gate's policy"));

@@ -52,7 +52,7 @@ Coverage coverage(int texts, const std::function<Text(std::mt19937_64&)>& simula
     const auto holds = [](const Estimate& estimate) {
       return estimate.interval->low <= 0.0 && 0.0 <= estimate.interval->high ? 1 : 0;
     };
-    bootstrap += holds(mean.bootstrap);
+    bootstrap += holds(mean.primary);
     t += holds(mean.t);
   }
   return {static_cast<double>(bootstrap) / texts, static_cast<double>(t) / texts};

@@ -33,7 +33,7 @@ Documents documents(std::size_t count, std::size_t length) {
 TEST(PairedDelta, IsTheDifferenceOfMeans) {
   const Values baseline = {-1.0, -2.0, -3.0, -4.0}, arm = {-1.5, -2.0, -2.0, -4.25};
   const MeanEstimate delta = paired_delta(baseline, arm, Documents{0, 0, 1, 1}, {});
-  EXPECT_DOUBLE_EQ(delta.bootstrap.value, 0.0625);
+  EXPECT_DOUBLE_EQ(delta.primary.value, 0.0625);
   EXPECT_DOUBLE_EQ(delta.t.value, 0.0625);
   EXPECT_EQ(delta.t.n, 4);
 }
@@ -41,14 +41,14 @@ TEST(PairedDelta, IsTheDifferenceOfMeans) {
 TEST(PairedDelta, OfEqualArmsIsExactlyZero) {
   const Values baseline = noise(5000, 1, -3.0);
   const MeanEstimate delta = paired_delta(baseline, baseline, documents(25, 200), {});
-  for (const Estimate& estimate : {delta.bootstrap, delta.t}) {
+  for (const Estimate& estimate : {delta.primary, delta.t}) {
     EXPECT_EQ(estimate.value, 0.0);
     ASSERT_TRUE(estimate.interval);
     EXPECT_EQ(estimate.interval->low, 0.0);
     EXPECT_EQ(estimate.interval->high, 0.0);
   }
   EXPECT_EQ(delta.t.p_value, 1.0);
-  const Estimate relative = relative_perplexity_delta(delta.bootstrap);
+  const Estimate relative = relative_perplexity_delta(delta.primary);
   EXPECT_EQ(relative.value, 0.0);
   EXPECT_FALSE(std::signbit(relative.value));
   EXPECT_EQ(relative.interval->low, 0.0);
@@ -63,23 +63,65 @@ TEST(PairedDelta, OfFloatArraysIsTakenInDouble) {
 TEST(PairedDelta, OfASingleUnitHasNoInterval) {
   const Values baseline = noise(300, 2), arm = noise(300, 3);
   const MeanEstimate delta = paired_delta(baseline, arm, Documents(300, 7), {});
-  EXPECT_EQ(delta.bootstrap.units, 1);
-  EXPECT_FALSE(delta.bootstrap.interval);
+  EXPECT_EQ(delta.primary.units, 1);
+  EXPECT_FALSE(delta.primary.interval);
   EXPECT_FALSE(delta.t.interval);
   EXPECT_FALSE(delta.t.p_value);
   EXPECT_FALSE(relative_perplexity_delta(delta.t).interval);
 }
 
-// The ratio estimator by hand: sums 3 and -1 over 2 and 1 tokens; R = 2/3, residuals 5/3 and -5/3,
-// se = sqrt(2 (2 (5/3)^2)) / 3 = 10/9; t(0.975; 1) = 12.70620473617471.
+TEST(PairedDelta, OfTwoUnitsHasNoIntervalHoweverAlikeTheyAre) {
+  for (const double second : {-1.5, -1.25}) {
+    const MeanEstimate delta = paired_delta(Values{-1.0, -1.0}, Values{-1.5, second}, Documents{0, 1}, {});
+    for (const Estimate& estimate : {delta.primary, delta.t}) {
+      EXPECT_EQ(estimate.units, 2);
+      EXPECT_FALSE(estimate.interval);
+      EXPECT_FALSE(estimate.p_value);
+    }
+  }
+}
+
+TEST(PairedDelta, OfFewUnitsThatAreAlikeHasNoInterval) {
+  IntervalOptions options;
+  options.min_documents = 1;
+  // Three times 0.1 is not 0.3: what rounding leaves between equal units is no spread.
+  const auto alike = [&](std::size_t units) {
+    return clustered_mean(Values(3 * units, 0.1), documents(units, 3), options);
+  };
+  EXPECT_FALSE(alike(9).primary.interval);
+  EXPECT_FALSE(alike(9).t.interval);
+  EXPECT_FALSE(alike(9).t.p_value);
+  EXPECT_TRUE(alike(10).primary.interval);
+  EXPECT_TRUE(alike(10).t.interval);
+  EXPECT_FALSE(clustered_mean(Values(9, 0.0), documents(9, 1), options).t.interval);
+}
+
+TEST(ClusteredMean, TheTIntervalSpeaksForFewUnits) {
+  IntervalOptions options;
+  options.min_documents = 1;
+  const MeanEstimate nine = clustered_mean(noise(9, 11), documents(9, 1), options);
+  EXPECT_EQ(nine.primary.method, "t over 9 documents");
+  EXPECT_EQ(nine.primary.interval->low, nine.t.interval->low);
+  EXPECT_EQ(nine.primary.interval->high, nine.t.interval->high);
+  EXPECT_EQ(nine.primary.p_value, nine.t.p_value);
+  const MeanEstimate ten = clustered_mean(noise(10, 11), documents(10, 1), options);
+  EXPECT_EQ(ten.primary.method, "bootstrap (BCa, 2000 samples) over 10 documents");
+  EXPECT_NE(ten.primary.interval->low, ten.t.interval->low);
+}
+
+// The ratio estimator by hand: sums 3, -1 and 1 over 2, 1 and 1 tokens; R = 3/4, residuals 3/2, -7/4 and 1/4,
+// se = sqrt(3/2 (9/4 + 49/16 + 1/16)) / 4 = sqrt(129) / 16; with 2 degrees of freedom the distribution function is
+// 1/2 + t / (2 sqrt(2 + t²)).
 TEST(ClusteredMean, TIntervalMatchesAHandComputation) {
   IntervalOptions options;
   options.min_documents = 1;
-  const MeanEstimate mean = clustered_mean(Values{1.0, 2.0, -1.0}, Documents{0, 0, 1}, options);
-  EXPECT_DOUBLE_EQ(mean.t.value, 2.0 / 3.0);
-  EXPECT_NEAR(mean.t.interval->high - mean.t.value, 12.70620473617471 * 10.0 / 9.0, 1e-12);
-  EXPECT_NEAR(mean.t.value - mean.t.interval->low, 12.70620473617471 * 10.0 / 9.0, 1e-12);
-  EXPECT_NEAR(*mean.t.p_value, 1.0 - 2.0 / M_PI * std::atan((2.0 / 3.0) / (10.0 / 9.0)), 1e-12);  // Cauchy
+  const MeanEstimate mean = clustered_mean(Values{1.0, 2.0, -1.0, 1.0}, Documents{0, 0, 1, 2}, options);
+  const double error = std::sqrt(129.0) / 16.0, reach = 0.95 * std::sqrt(2.0 / (4.0 * 0.975 * 0.025)) * error;
+  EXPECT_DOUBLE_EQ(mean.t.value, 0.75);
+  EXPECT_NEAR(mean.t.interval->high - mean.t.value, reach, 1e-12);
+  EXPECT_NEAR(mean.t.value - mean.t.interval->low, reach, 1e-12);
+  const double t = 0.75 / error;
+  EXPECT_NEAR(*mean.t.p_value, 1.0 - t / std::sqrt(2.0 + t * t), 1e-12);
 }
 
 TEST(ClusteredMean, TIntervalOfEqualUnitsIsTheTextbookOne) {
@@ -95,8 +137,8 @@ TEST(ClusteredMean, TIntervalOfEqualUnitsIsTheTextbookOne) {
 TEST(ClusteredMean, ResamplesDocumentsWhereThereAreEnough) {
   const Values values = noise(20 * 100, 5);
   const MeanEstimate mean = clustered_mean(values, documents(20, 100), {});
-  EXPECT_EQ(mean.bootstrap.units, 20);
-  EXPECT_EQ(mean.bootstrap.method, "bootstrap (BCa, 2000 samples) over 20 documents");
+  EXPECT_EQ(mean.primary.units, 20);
+  EXPECT_EQ(mean.primary.method, "bootstrap (BCa, 2000 samples) over 20 documents");
   EXPECT_EQ(mean.t.method, "t over 20 documents");
 }
 
@@ -107,7 +149,10 @@ TEST(ClusteredMean, CutsFewLongDocumentsIntoBlocks) {
   const MeanEstimate mean = paired_delta(values, noise(1100, 7), document, {});
   EXPECT_EQ(mean.t.units, 5);
   EXPECT_EQ(mean.t.method, "paired t over 5 blocks of ~256 tokens");
-  EXPECT_EQ(mean.bootstrap.method, "paired bootstrap (BCa, 2000 samples) over 5 blocks of ~256 tokens");
+  EXPECT_EQ(mean.primary.method, "paired t over 5 blocks of ~256 tokens");
+  document.resize(2900, 1);  // 7 more
+  EXPECT_EQ(paired_delta(noise(2900, 6), noise(2900, 7), document, {}).primary.method,
+            "paired bootstrap (BCa, 2000 samples) over 11 blocks of ~256 tokens");
 }
 
 TEST(ClusteredMean, BootstrapIsSeededAndReproducible) {
@@ -115,12 +160,12 @@ TEST(ClusteredMean, BootstrapIsSeededAndReproducible) {
   const Documents document = documents(4, 1000);
   IntervalOptions options;
   options.seed = 17;
-  const Interval first = *clustered_mean(values, document, options).bootstrap.interval;
-  const Interval again = *clustered_mean(values, document, options).bootstrap.interval;
+  const Interval first = *clustered_mean(values, document, options).primary.interval;
+  const Interval again = *clustered_mean(values, document, options).primary.interval;
   EXPECT_EQ(first.low, again.low);
   EXPECT_EQ(first.high, again.high);
   options.seed = 18;
-  EXPECT_NE(first.low, clustered_mean(values, document, options).bootstrap.interval->low);
+  EXPECT_NE(first.low, clustered_mean(values, document, options).primary.interval->low);
 }
 
 // The bias-corrected bootstrap of a symmetric mean must agree with the normal theory that holds for it.
@@ -132,8 +177,8 @@ TEST(ClusteredMean, BootstrapAgreesWithTheTIntervalOnManyNormalUnits) {
   options.bootstrap_samples = 20000;
   const MeanEstimate mean = clustered_mean(values, document, options);
   const double width = mean.t.interval->high - mean.t.interval->low;
-  EXPECT_NEAR(mean.bootstrap.interval->low, mean.t.interval->low, 0.05 * width);
-  EXPECT_NEAR(mean.bootstrap.interval->high, mean.t.interval->high, 0.05 * width);
+  EXPECT_NEAR(mean.primary.interval->low, mean.t.interval->low, 0.05 * width);
+  EXPECT_NEAR(mean.primary.interval->high, mean.t.interval->high, 0.05 * width);
 }
 
 TEST(Perplexity, IsTheExponentialWithItsIntervalTransformed) {

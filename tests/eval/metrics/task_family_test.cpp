@@ -71,13 +71,13 @@ TEST(Equivalence, OfMeansMatchesTwoTTests) {
 }
 
 TEST(Equivalence, OfEqualDifferencesIsCertain) {
-  const std::vector<std::int64_t> document{0, 1, 2};
+  const std::vector<std::int64_t> document{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   IntervalOptions options;
   options.min_documents = 1;
-  const Equivalence zero = equivalence(std::vector<double>{0, 0, 0}, document, 1e-9, options);
+  const Equivalence zero = equivalence(std::vector<double>(10, 0.0), document, 1e-9, options);
   EXPECT_TRUE(zero.equivalent);
   EXPECT_EQ(zero.p_value, 0.0);
-  EXPECT_FALSE(equivalence(std::vector<double>{1, 1, 1}, document, 0.5, options).equivalent);
+  EXPECT_FALSE(equivalence(std::vector<double>(10, 1.0), document, 0.5, options).equivalent);
 }
 
 TEST(Equivalence, RefusesBadInput) {
@@ -87,7 +87,7 @@ TEST(Equivalence, RefusesBadInput) {
             "confidence of an equivalence test is 0.5, expected a number between 0.5 and 1");
   EXPECT_THAT(
       message_of([] { equivalence(std::vector<double>{1.0}, std::vector<std::int64_t>{0}, 0.1, IntervalOptions{}); }),
-      HasSubstr("expected at least 2 units"));
+      HasSubstr("expected at least 3 that differ"));
 }
 
 TEST(Holm, AdjustsStepByStep) {
