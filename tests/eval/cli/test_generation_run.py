@@ -82,7 +82,10 @@ class GenerationRun(unittest.TestCase):
             for arm in ("exact", "again", "replay"):
                 self.assertIn("value", workload["arms"][arm]["metrics"][name])
             self.assertEqual(workload["deltas"]["again"][name]["value"], 0)
-            self.assertIn("low", workload["deltas"]["replay"][name])
+            delta = workload["deltas"]["replay"][name]
+            # Nine prompts that are all alike have no t interval; a score interval of flags there always is.
+            if delta["value"] != 0 or name in ("truncated", "looped"):
+                self.assertIn("low", delta)
         self.assertEqual(workload["divergence"]["again"]["identical"]["value"], 1)
         self.assertLess(workload["divergence"]["replay"]["identical"]["value"], 1)
         self.assertNotIn("began_at_tie", workload["divergence"]["replay"])  # drawn
