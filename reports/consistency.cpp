@@ -339,6 +339,7 @@ void check_consistency(const Results& results, const std::string& place) {
   for (std::size_t i = 0; i < results.workloads.size(); ++i) {
     const Workload& workload = results.workloads[i];
     const Place here = root / "workloads" / i;
+    check_counts(workload, here);
     for (const auto& [arm, result] : workload.arms) check_metrics(result.metrics, here / "arms" / arm / "metrics");
     for (const auto& [arm, metrics] : workload.divergence) {
       check_metrics(metrics, here / "divergence" / arm);
@@ -346,7 +347,6 @@ void check_consistency(const Results& results, const std::string& place) {
     }
     check_deltas(workload, results.baseline, here / "deltas");
     check_stored(workload, here / "against");
-    check_counts(workload, here);
     check_buckets(workload, results.baseline, here / "positions");
     check_cells(workload, results.baseline, here / "recall");
     check_answers(workload, here);

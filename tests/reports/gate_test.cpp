@@ -64,7 +64,7 @@ TEST(GateStored, ComparesAnArmWithWhatWasKeptOfIt) {
               HasSubstr("no workload that matches '*' has stored_delta.perplexity_relative"));
   StoredComparison row{"replay_bfloat16", "replay_bfloat16", {}, {}};
   row.deltas[names::perplexity_ratio] = {0.0004, 0.0002, 0.0006, {}, 0.95, "paired bootstrap"};
-  row.divergence[names::kl_mean] = {2e-6, 1e-6, 3e-6, 100};
+  row.divergence[names::kl_mean] = {2e-6, 1e-6, 3e-6, 24000};
   workload.against = {row};
   EXPECT_EQ(only(rule("stored_delta.perplexity_relative", at_most(0.001)), results).word, Word::pass);
   EXPECT_EQ(only(rule("stored_delta.perplexity_relative", at_most(0.0005)), results).word, Word::inconclusive);
