@@ -86,9 +86,7 @@ std::string recall_line(const Workload& workload) {
 
 }  // namespace
 
-std::string perplexity_text(const ArmSummary& arm) {
-  return arm.perplexity ? rounded(*arm.perplexity, arm.perplexity_error, 6) : absent;
-}
+std::string perplexity_text(const ArmSummary& arm) { return arm.perplexity ? significant(*arm.perplexity, 6) : absent; }
 
 std::string same_top1_percent(const ArmSummary& arm) {
   if (!arm.same_top1) return absent;

@@ -24,7 +24,9 @@ struct ArmSummary {
   std::optional<double> mixer_seconds;
 };
 
-std::string perplexity_text(const ArmSummary& arm);  // rounded with its interval; a dash where there is none
+// Six digits, though its own interval is wider: arms stand beside each other, and on the same tokens their difference
+// is known far better than either. A dash where there is none.
+std::string perplexity_text(const ArmSummary& arm);
 std::string same_top1_percent(const ArmSummary& arm);
 
 std::vector<ArmSummary> summarise(const Results& results, const Workload& workload);  // in the order of results.arms

@@ -65,7 +65,9 @@ Table quality(const Results& results, const Workload& workload) {
   Table table({"arm", "ΔPPL %", "mean KL", "max KL", "same top-1 %"});
   for (const ArmSummary& arm : summarise(results, workload)) {
     if (arm.is_baseline) {
-      table.add_row({code(arm.name), "PPL " + perplexity_text(arm), "", "", ""});
+      table.add_row({code(arm.name),
+                     "PPL " + (arm.perplexity ? rounded(*arm.perplexity, arm.perplexity_error, 6) : absent), "", "",
+                     ""});
       continue;
     }
     const auto& ratio = arm.perplexity_ratio;
