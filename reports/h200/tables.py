@@ -78,15 +78,18 @@ def pooled_accuracy(results, arm):
     return with_interval(pooled[0], 100, 2) if pooled else NOT_RUN
 
 
+def right_answers(cells, arm):
+    """Percent, over all answers of some cells."""
+    counts = [(cell["accuracy"][arm]["value"], cell["accuracy"][arm]["n"]) for cell in cells]
+    return 100 * sum(value * n for value, n in counts) / sum(n for _, n in counts)
+
+
 def recall_within_training(results, arm):
     """Right answers of all cells with a signal to TRAINED tokens, less the baseline's, in points."""
     if workload(results, "recall") is None:
         return NOT_RUN
     cells = [cell for cell in workload(results, "recall")["recall"] if cell["signal"] and cell["length"] <= TRAINED]
-    def share(name):
-        counts = [(cell["accuracy"][name]["value"], cell["accuracy"][name]["n"]) for cell in cells]
-        return 100 * sum(value * n for value, n in counts) / sum(n for _, n in counts)
-    return rounded(share(arm) - share(results["baseline"]), 1)
+    return rounded(right_answers(cells, arm) - right_answers(cells, results["baseline"]), 1)
 
 
 def summary():
@@ -177,9 +180,7 @@ def recall():
         for arm in [arm["name"] for arm in results["arms"]]:
             row = [f"`{arm}`"]
             for length in lengths:
-                counts = [(cell["accuracy"][arm]["value"], cell["accuracy"][arm]["n"])
-                          for cell in cells if cell["length"] == length]
-                row.append(f"{100 * sum(value * n for value, n in counts) / sum(n for _, n in counts):.1f}")
+                row.append(f"{right_answers([cell for cell in cells if cell['length'] == length], arm):.1f}")
             rows.append(row)
         tables.append(markdown([f"{family}: tokens"] + [f"{length:,}" for length in lengths], rows))
     return "\n\n".join(tables)
@@ -195,10 +196,11 @@ def generation():
             for arm in arms_of(results):
                 deltas = work["deltas"][arm]
                 rows.append([family, name, f"`{arm}`", f"{100 * work['divergence'][arm]['identical']['value']:.1f}",
+                             with_interval(deltas["looped"], 100, 1),
                              with_interval(deltas["looped_to_end"], 100, 1),
                              with_interval(deltas["repeated_3grams"], 100, 2),
                              with_interval(deltas["compression_ratio"], 1, 2)])
-    return markdown(["layers", "texts", "arm", "identical %", "Δ looped to the end, points",
+    return markdown(["layers", "texts", "arm", "identical %", "Δ looped, points", "Δ looped to the end, points",
                      "Δ repeated 3-grams, points", "Δ compression ratio"], rows)
 
 
