@@ -77,6 +77,23 @@ struct ScanRows {
   __device__ __forceinline__ bool has_slot(const State& state) const { return slot >= 0 && slot < state.slots; }
 };
 
+// What a chunk of tokens has once in each of the block's heads: a thread has one of them.
+class ScanPlace {
+ public:
+  // A thread's head and place among `capacity` tokens.
+  __device__ __forceinline__ explicit ScanPlace(int capacity)
+      : head_(static_cast<int>(threadIdx.x) / capacity), place_(static_cast<int>(threadIdx.x) % capacity) {}
+
+  __device__ __forceinline__ int head() const { return head_; }
+  __device__ __forceinline__ int place() const { return place_; }
+  __device__ __forceinline__ bool has_one(const ScanRows& r, int count) const {
+    return head_ < r.heads && place_ < count;
+  }
+
+ private:
+  int head_, place_;
+};
+
 // y of all tokens of a block that has nothing else to do: zero where the row is padded, NaN where its slot or cursor is
 // out of range.
 __device__ inline void fill_rows(const DecodeBlock& block, const Output& out, const ScanRows& r) {

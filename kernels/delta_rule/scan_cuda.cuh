@@ -81,34 +81,26 @@ class ScanOperands {
   int rows_, head_;
 };
 
-// beta of a chunk of tokens in each of the block's heads and, if not kChannels, its decay: a thread has one of them.
+// beta of a chunk of tokens in each of the block's heads and, if not kChannels, its decay.
 template <bool kChannels>
-class ScanGates {
+class ScanGates : public ScanPlace {
  public:
-  // A thread's head and place among `capacity` tokens.
-  __device__ __forceinline__ explicit ScanGates(int capacity)
-      : head_(static_cast<int>(threadIdx.x) / capacity), place_(static_cast<int>(threadIdx.x) % capacity) {}
+  using ScanPlace::ScanPlace;
 
-  __device__ __forceinline__ int head() const { return head_; }
-  __device__ __forceinline__ int place() const { return place_; }
-  __device__ __forceinline__ bool has_one(const ScanRows& r, int count) const {
-    return head_ < r.heads && place_ < count;
-  }
   __device__ __forceinline__ void fetch(const Inputs& in, const ScanRows& r, std::int64_t token, int count) {
     if (!has_one(r, count)) return;
-    beta_.load(in.b, (token + place_) * in.b_stride + r.first_head + head_, in.dtype);
-    if (!kChannels) decay_.load(in.f, (token + place_) * in.f_stride + r.first_head + head_, in.dtype);
+    beta_.load(in.b, (token + place()) * in.b_stride + r.first_head + head(), in.dtype);
+    if (!kChannels) decay_.load(in.f, (token + place()) * in.f_stride + r.first_head + head(), in.dtype);
   }
   __device__ __forceinline__ float beta(const Inputs& in, const Parameters& p) const {
     return beta_of(beta_.decode(in.dtype), p, in.dtype);
   }
   __device__ __forceinline__ float decay(const Inputs& in, const Parameters& p, const ScanRows& r) const {
-    const int head = r.first_head + head_;
+    const int head = r.first_head + this->head();
     return expf(log_decay_of(decay_.decode(in.dtype), p.dt_bias[head], expf(p.A_log[head]), p, in.dtype));
   }
 
  private:
-  int head_, place_;
   RawElement beta_{}, decay_{};
 };
 

@@ -62,28 +62,20 @@ __device__ __forceinline__ void write_y(const Output& out, bool fours, const Sca
   });
 }
 
-// dt of a chunk of tokens in each of the block's heads: a thread has one of them.
-class ScanTimeSteps {
+// dt of a chunk of tokens in each of the block's heads.
+class ScanTimeSteps : public ScanPlace {
  public:
-  // A thread's head and place among `capacity` tokens.
-  __device__ __forceinline__ explicit ScanTimeSteps(int capacity)
-      : head_(static_cast<int>(threadIdx.x) / capacity), place_(static_cast<int>(threadIdx.x) % capacity) {}
+  using ScanPlace::ScanPlace;
 
-  __device__ __forceinline__ int head() const { return head_; }
-  __device__ __forceinline__ int place() const { return place_; }
-  __device__ __forceinline__ bool has_one(const ScanRows& r, int count) const {
-    return head_ < r.heads && place_ < count;
-  }
   __device__ __forceinline__ void fetch(const Inputs& in, const ScanRows& r, std::int64_t token, int count) {
-    if (has_one(r, count)) raw_.load(in.dt, (token + place_) * in.dt_stride + r.first_head + head_, in.dtype);
+    if (has_one(r, count)) raw_.load(in.dt, (token + place()) * in.dt_stride + r.first_head + head(), in.dtype);
   }
   __device__ __forceinline__ float take(const Inputs& in, const Parameters& parameters, const ScanRows& r) const {
-    return time_step(raw_.decode(in.dtype), parameters.dt_bias[r.first_head + head_], parameters.dt_min,
+    return time_step(raw_.decode(in.dtype), parameters.dt_bias[r.first_head + head()], parameters.dt_min,
                      parameters.dt_max);
   }
 
  private:
-  int head_, place_;
   RawElement raw_{};
 };
 
