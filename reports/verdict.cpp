@@ -31,9 +31,9 @@ bool nothing_differs(const Workload& workload, const std::string& arm, const Del
          (spread_of_p == metrics.end() || spread_of_p->second.value == 0.0);
 }
 
-const char* how_much(double fraction) {  // the first as Verdict::trace()
+const char* how_much(double fraction) {
   const double percent = 100.0 * std::abs(fraction);
-  if (percent < 0.01) return "by a trace";
+  if (std::abs(fraction) < least_slight_change) return "by a trace";
   if (percent < 0.1) return "slightly";
   return percent < 1.0 ? "noticeably" : "much";
 }

@@ -19,6 +19,9 @@ enum class Change : std::uint8_t {
   unknown,    // no delta, or none with an interval
 };
 
+// A change of perplexity below this, relative to the baseline's, is called a trace.
+inline constexpr double least_slight_change = 1e-4;
+
 // Intervals that reach further to both sides than this say nothing of an arm: shares (of right answers, of looped
 // sequences), and perplexities relative to the baseline's.
 inline constexpr double widest_share = 0.05, widest_perplexity = 0.01;
@@ -31,7 +34,7 @@ struct Verdict {
   double size = HUGE_VAL;  // of a perplexity's change, relative; of others, which have no common scale, unlimited
   double chance = 0.0;     // that an arm which differs by nothing but noise is called worse; 0: no interval decided
 
-  bool trace() const { return size < 1e-4; }
+  bool trace() const { return size < least_slight_change; }
 };
 
 Verdict verdict(const Workload& workload, const std::string& arm);
