@@ -56,6 +56,12 @@ class Place {
     if (!(number >= 0.0 && number <= 1.0)) fail("expected a number from 0 to 1");
     return number;
   }
+  std::map<std::string, double> shares() const {
+    if (!value_.is_object()) fail("expected an object");
+    std::map<std::string, double> all;
+    for (const auto& [key, value] : value_.items()) all.emplace(key, Place{value, file_, pointer_ / key}.share());
+    return all;
+  }
   std::int64_t count() const {
     if (!value_.is_number_integer() || value_.get<std::int64_t>() < 0) fail("expected a whole number from 0 on");
     return value_.get<std::int64_t>();
@@ -102,6 +108,20 @@ std::string device_of(const Place& environment) {
   return environment.has("gpu") ? environment.at("gpu").at("name").text() : environment.text_or("cpu", "");
 }
 
+ModelBench::Row step_row(const Place& row) {
+  const Place step = row.at("step_seconds");
+  return {.arm = row.at("arm").text(),
+          .batch = row.at("batch").count(),
+          .step_seconds = step.at("median").positive(),
+          .low = step.at("low").positive(),
+          .high = step.at("high").positive(),
+          .tokens_per_second = row.at("tokens_per_second").positive(),
+          .mixer_share = row.at("mixer_share").share(),
+          .cache_bytes = row.at("cache_bytes").count(),
+          .predicted_seconds = row.positive_or("predicted_seconds"),
+          .cuda_graphs = row.flag_or("cuda_graphs")};
+}
+
 ModelBench model_bench(const Place& file) {
   ModelBench bench{.model_type = file.at("model_type").text(),
                    .baseline = file.at("baseline").text(),
@@ -111,19 +131,16 @@ ModelBench model_bench(const Place& file) {
                    .arms = {},
                    .rows = {}};
   for (const Place& arm : file.at("arms").items()) bench.arms.push_back(arm.at("name").text());
-  for (const Place& row : file.at("rows").items()) {
-    const Place step = row.at("step_seconds");
-    bench.rows.push_back({.arm = row.at("arm").text(),
-                          .batch = row.at("batch").count(),
-                          .step_seconds = step.at("median").positive(),
-                          .low = step.at("low").positive(),
-                          .high = step.at("high").positive(),
-                          .tokens_per_second = row.at("tokens_per_second").positive(),
-                          .mixer_share = row.at("mixer_share").share(),
-                          .cache_bytes = row.at("cache_bytes").count(),
-                          .predicted_seconds = row.positive_or("predicted_seconds"),
-                          .cuda_graphs = row.flag_or("cuda_graphs")});
+  if (file.has("scoring")) {
+    const Place scoring = file.at("scoring");
+    bench.scoring = ModelBench::Scoring{.sequences = scoring.at("sequences").count(),
+                                        .tokens = scoring.at("tokens").count(),
+                                        .block = scoring.at("block").count(),
+                                        .tokens_per_second = scoring.at("tokens_per_second").positive(),
+                                        .share = scoring.at("share").shares()};
+    return bench;
   }
+  for (const Place& row : file.at("rows").items()) bench.rows.push_back(step_row(row));
   return bench;
 }
 

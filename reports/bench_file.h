@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -38,10 +39,17 @@ struct ModelBench {
     std::optional<double> predicted_seconds = {};  // from the bytes of a step
     std::optional<bool> cuda_graphs = {};          // absent in files of earlier revisions
   };
+  // Blocks of given tokens through every arm, as an evaluation does (`bench model --teacher-forced`).
+  struct Scoring {
+    std::int64_t sequences = 0, tokens = 0, block = 0;
+    double tokens_per_second = 0.0;         // each token under every arm
+    std::map<std::string, double> share{};  // of the wall clock, by part of a step
+  };
   std::string model_type, baseline, device;
   std::int64_t parameters = 0, context = 0;
   std::vector<std::string> arms;
-  std::vector<Row> rows;
+  std::vector<Row> rows;  // empty where scoring alone was timed
+  std::optional<Scoring> scoring{};
 
   // How much faster than the baseline at the same batch; absent where that was not measured.
   std::optional<double> speed_ratio(const Row& row) const;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "reports/numbers.h"
@@ -33,6 +34,21 @@ std::map<std::string, Bytes> bytes_of(const Results& results) {
   return bytes;
 }
 
+Blocks scoring_bench(const ModelBench& bench) {
+  Table table({"part", "of the time"}, {0});
+  std::vector<std::pair<double, std::string>> parts;
+  for (const auto& [part, share] : bench.scoring->share) parts.emplace_back(share, part);
+  std::sort(parts.rbegin(), parts.rend());
+  for (const auto& [share, part] : parts) table.add_row({part, fmt::format("{:.1f} %", 100.0 * share)});
+  return {Heading{3, fmt::format("Teacher-forced scoring: {}, {}", bench.model_type, bench.device)},
+          Paragraph{fmt::format("{} tokens/s, each under all {} arms: {} sequences of {} tokens in blocks of {}; {} "
+                                "parameters.",
+                                count_text(std::llround(bench.scoring->tokens_per_second)), bench.arms.size(),
+                                count_text(bench.scoring->sequences), count_text(bench.scoring->tokens),
+                                count_text(bench.scoring->block), count_text(bench.parameters))},
+          table};
+}
+
 }  // namespace
 
 Blocks kernel_bench(const KernelBench& bench) {
@@ -58,6 +74,7 @@ Blocks kernel_bench(const KernelBench& bench) {
 }
 
 Blocks model_bench(const ModelBench& bench) {
+  if (bench.scoring) return scoring_bench(bench);
   Table table(
       {"batch", "arm", "ms a step [min, max]", "predicted", "tokens/s", "of baseline", "in mixers", "states and rings"},
       {1});

@@ -54,10 +54,10 @@ void print_stacked(const std::vector<StackedSpeed>& all) {
 }
 
 void print_mixer_parts(const ModelBenchReport& report) {
-  fmt::print("\n{:>6}  {:<24}mixers, ms a step\n", "batch", "arm");
+  fmt::print("\n{:>6}  {:<24}  mixers, ms a step\n", "batch", "arm");
   for (const DecodeSpeed& row : report.rows)
     for (const auto& [arm, parts] : row.mixer_parts) {
-      fmt::print("{:>6}  {:<24}", row.batch, row.arms.size() == 1 ? arm : arm + " of " + row.arm);
+      fmt::print("{:>6}  {:<24}  ", row.batch, row.arms.size() == 1 ? arm : arm + " of " + row.arm);
       for (const auto& [part, seconds] : parts) fmt::print("{} {}  ", part, milliseconds(seconds));
       fmt::print("\n");
     }

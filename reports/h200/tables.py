@@ -34,6 +34,15 @@ def runs(suffix=""):
             yield family, load(checkpoint + suffix)
 
 
+def drawn_texts(family):
+    """The largest published set of drawn texts of these layers."""
+    for suffix in ("-texts", ""):
+        for layers, results in runs(suffix):
+            if layers == family and workload(results, "drawn"):
+                return workload(results, "drawn")
+    return None
+
+
 def speed(name):
     with open(os.path.join(HERE, "speed", name + ".json"), encoding="utf-8") as file:
         return json.load(file)
@@ -96,7 +105,7 @@ def summary():
     """One row an arm of the served runs: what a reader wants first."""
     rows = []
     for family, results in runs():
-        text, drawn = workload(results, "text"), workload(results, "drawn")
+        text, drawn = workload(results, "text"), drawn_texts(family)
         for arm in arms_of(results):
             rows.append([family, f"`{arm}`",
                          with_interval(text["deltas"][arm]["perplexity_relative"], 100, 3),
@@ -189,8 +198,7 @@ def recall():
 def generation():
     rows = []
     for family, results in runs():
-        for name in ("greedy", "drawn"):
-            work = workload(results, name)
+        for name, work in (("greedy", workload(results, "greedy")), ("drawn", drawn_texts(family))):
             if work is None:
                 continue
             for arm in arms_of(results):
@@ -212,7 +220,9 @@ def microseconds(cell):
 def kernels():
     """A layer's decode step over whole ring cycles: exact / replay, microseconds, and the ratio."""
     rows, batches = [], (1, 8, 32, 128, 256, 512)
-    for file, family in (("kernels-mamba2", "Mamba-2"), ("kernels-gated_delta", "Gated DeltaNet")):
+    for file, family in (("kernels-mamba2", "Mamba-2"), ("kernels-gated_delta", "Gated DeltaNet"),
+                         ("kernels-gated_delta-inputs", "Gated DeltaNet, ring of inputs"),
+                         ("kernels-kda", "Kimi Delta Attention")):
         cells = speed(file)["rows"]
         for state in dict.fromkeys(cell["state"] for cell in cells):
             rows.append([family, state] + [microseconds(cell) for batch in batches for cell in cells

@@ -76,6 +76,7 @@ std::string kernel_bench_figures(const KernelBench& bench, const std::string& id
 }
 
 std::string model_bench_figures(const ModelBench& bench, const std::string& id) {
+  if (bench.rows.empty()) return {};
   std::set<std::int64_t> batches;
   for (const ModelBench::Row& row : bench.rows) batches.insert(row.batch);
   std::vector<Curve> speedups;

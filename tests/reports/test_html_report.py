@@ -200,6 +200,22 @@ class Pages(Case):
         (self.path / "gpu.json").write_text(json.dumps(bench))
         self.assertIn("Some GPU", report(folder, folder, "--bench", self.path / "gpu.json").read_text())
 
+    def test_teacher_forced_scoring_has_its_table(self):
+        folder = self.changed(lambda results: None)
+        bench = json.loads((DATA / "bench-model.json").read_text())
+        bench.pop("rows")
+        bench["scoring"] = {"sequences": 16, "tokens": 2048, "block": 256, "tokens_per_second": 15752.8,
+                            "share": {"mixers": 0.235, "products": 0.637}}
+        (self.path / "scoring.json").write_text(json.dumps(bench))
+        page = report(folder, folder, "--bench", self.path / "scoring.json").read_text()
+        self.assertIn("Teacher-forced scoring: ", page)
+        self.assertIn("15,753 tokens/s", page)
+        self.assertIn("63.7 %", page)
+        bench["scoring"]["share"]["products"] = 1.5
+        (self.path / "scoring.json").write_text(json.dumps(bench))
+        self.refused("scoring.json: /scoring/share/products: expected a number from 0 to 1", folder, "--html", "--bench",
+                     self.path / "scoring.json")
+
     def test_what_is_refused(self):
         folder = self.changed(lambda results: None)
         before = sorted(folder.iterdir())
