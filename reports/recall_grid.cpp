@@ -49,7 +49,7 @@ std::vector<std::string> RecallGrid::depth_names() const {
 }
 
 double RecallGrid::reach() const {
-  double reach = 1.0;
+  double reach = 10.0;
   for (const RecallCell* cell : cells)
     for (const auto& [arm, delta] : cell->delta)
       if (cell->signal) reach = std::max(reach, 100.0 * std::abs(delta.value));

@@ -19,7 +19,7 @@ struct RecallGrid {
   std::size_t column_of(const RecallCell& cell) const;
   std::size_t row_of(const RecallCell& cell) const;
   std::vector<std::string> length_names() const, depth_names() const;
-  // The largest delta of a cell with a signal, in points; at least one point.
+  // The largest delta of a cell with a signal, in points; at least ten, so that one answer of many looks like little.
   double reach() const;
 };
 

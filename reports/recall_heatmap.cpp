@@ -39,14 +39,19 @@ std::string axes_of(const RecallGrid& grid) {
       static_cast<double>(grid.depths.size()) - 0.5);
 }
 
+// The ends of the colour scale, and its middle where the bar is tall enough for a third label.
+std::string scale_of(double low, double high, bool tall) {
+  const std::string middle = tall ? fmt::format(", {}", (low + high) / 2) : "";
+  return fmt::format("set cbrange [{0}:{1}]\nset cbtics ({0}, {1}{2})\n", low, high, middle);
+}
+
 std::string panel_of(const std::string& file, std::size_t index, const std::string& arm, bool is_baseline,
-                     double reach) {
+                     const RecallGrid& grid) {
+  const bool tall = grid.depths.size() > 2;
   const std::string colours =
-      is_baseline ? "set palette defined (0 '#ffffff', 1 '#6baed6')\nset cbrange [0:100]\nset cblabel '%'\n"
-                  : fmt::format(
-                        "set palette defined (0 '#e6855e', 1 '#ffffff', 2 '#6fc2a0')\nset cbrange [-{0}:{0}]\n"
-                        "set cblabel 'points'\n",
-                        reach);
+      is_baseline ? "set palette defined (0 '#ffffff', 1 '#6baed6')\nset cblabel '%'\n" + scale_of(0, 100, tall)
+                  : "set palette defined (0 '#e6855e', 1 '#ffffff', 2 '#6fc2a0')\nset cblabel 'points'\n" +
+                        scale_of(-grid.reach(), grid.reach(), tall);
   const std::string data = gnuplot_quoted(file) + fmt::format(" index {} ", index);
   return colours + fmt::format(
                        "set title {} noenhanced\nplot {}using 1:2:(0.5):(0.5):($4 == 1 ? $3 : NaN) with boxxyerror fs "
@@ -70,7 +75,7 @@ FigureFiles heatmap_of(const Results& results, const Workload& workload, const R
     if (block.empty()) continue;
     if (index == 0) figure.data = "# length  depth  accuracy % (the baseline) or delta in points  signal  label\n";
     figure.data += block + "\n\n";
-    panels += panel_of(figure.stem + ".dat", index++, arm, is_baseline, grid.reach());
+    panels += panel_of(figure.stem + ".dat", index++, arm, is_baseline, grid);
   }
   const int count = static_cast<int>(index), columns = std::clamp(count, 1, most_columns);
   const int rows = std::max(1, (count + columns - 1) / columns);
