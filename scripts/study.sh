@@ -16,7 +16,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/lib/gpu.sh
 
 CONFIGS=(tiny-nemotron-h tiny-qwen3-next tiny-nemotron-h-float32 tiny-qwen3-next-float32
-  tiny-nemotron-h-buffer-lengths tiny-qwen3-next-buffer-lengths tiny-nemotron-h-texts tiny-qwen3-next-texts)
+  tiny-nemotron-h-buffer-lengths tiny-qwen3-next-buffer-lengths tiny-nemotron-h-texts tiny-qwen3-next-texts
+  tiny-nemotron-h-states tiny-qwen3-next-states)
 SPEED=results/h200-speed
 
 workloads_of() {  # CONFIG: the names, one a line

@@ -1,6 +1,5 @@
 #include "eval/comparator/perplexity.h"
 
-#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +15,8 @@
 #include "eval/comparator/length_warning.h"
 #include "eval/comparator/perplexity_pass.h"
 #include "eval/comparator/perplexity_summary.h"
+#include "eval/comparator/probed_sequences.h"
 #include "eval/comparator/progress.h"
-#include "eval/comparator/state_probe.h"
 #include "eval/comparator/window_batches.h"
 
 namespace replayeval {
@@ -104,10 +103,10 @@ std::shared_ptr<const StoredWorkload> stored_workload(const RunContext& context,
 // The windows whose states are probed: the first full-length one of each document in turn, so that several texts speak;
 // then, if more are wanted, the documents' later ones. None where state errors are not asked for or there is no text at
 // all. Reads `reader` from its beginning and leaves it there.
-std::vector<datasets::Window> probe_windows(const RunContext& context, const WorkloadConfig& workload,
-                                            datasets::WindowReader& reader) {
-  std::vector<datasets::Window> windows;
-  if (!workload.state_error) return windows;
+ProbedSequences probe_windows(const RunContext& context, const WorkloadConfig& workload,
+                              datasets::WindowReader& reader) {
+  ProbedSequences sequences;
+  if (!workload.state_error) return sequences;
   const std::int64_t length = workload.state_error->positions.back();
   std::map<std::pair<std::int64_t, std::int64_t>, datasets::Window> candidates;  // (turn, document)
   std::map<std::int64_t, std::int64_t> turns;
@@ -122,31 +121,9 @@ std::vector<datasets::Window> probe_windows(const RunContext& context, const Wor
       candidates.erase(std::prev(candidates.end()));
   }
   reader.rewind();
-  if (candidates.empty() && longest > 0) {
-    throw ConfigError(fmt::format(
-        "{}: workload '{}': state_error looks at position {}, but the longest window has {} tokens; expected positions "
-        "up to {}, or longer documents",
-        context.config.file.string(), workload.name, length, longest, longest));
-  }
-  for (auto& [key, window] : candidates) windows.push_back(std::move(window));
-  return windows;
-}
-
-void probe(const RunContext& context, const WorkloadConfig& workload, const std::vector<datasets::Window>& windows,
-           reports::Workload& result) {
-  const StateErrorConfig& config = *workload.state_error;
-  StateProbe states(context.model, context.arms, context.baseline, config.positions, config.depths);
-  Progress progress(workload.name + ", state error", static_cast<std::int64_t>(windows.size()), context.quiet);
-  progress.start();
-  for (const datasets::Window& window : windows) {
-    stop_if_asked();
-    std::vector<std::int64_t> ids(window.tokens.begin(), window.tokens.end() - 1);
-    states.add(at::from_blob(ids.data(), {1, static_cast<std::int64_t>(ids.size())}, at::kLong));
-    progress.add(1);
-  }
-  progress.finish();
-  result.state_errors = states.rows();
-  result.data["state_error_sequences"] = windows.size();
+  if (candidates.empty() && longest > 0) refuse_short_sequences(context, workload, "window", longest);
+  for (const auto& [place, window] : candidates) sequences.emplace_back(window.tokens.begin(), window.tokens.end() - 1);
+  return sequences;
 }
 
 }  // namespace
@@ -190,7 +167,7 @@ reports::Workload run_perplexity(const RunContext& context, const WorkloadConfig
                                  const WorkloadFolders& folders) {
   datasets::WindowReader reader = open_windows(workload, context.model.vocab_size(), context.tokenizer);
   // First of all: a long run shall not end with the news that no window is long enough.
-  const std::vector<datasets::Window> probed = probe_windows(context, workload, reader);
+  const ProbedSequences probed = probe_windows(context, workload, reader);
   const std::shared_ptr<const StoredWorkload> stored = stored_workload(context, workload, reader);
   const Scored scored = run_shards(context, workload, reader, stored, folders.shards);
   const Shard& totals = scored.totals;
@@ -216,7 +193,7 @@ reports::Workload run_perplexity(const RunContext& context, const WorkloadConfig
   if (stored) compare_with_stored(context, totals.tokens, *stored, result);
   summarise_costs(context, totals, result);
   describe_memory(context, result);
-  if (workload.state_error) probe(context, workload, probed, result);
+  if (workload.state_error) probe_states(context, workload, probed, result);
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include "datasets/one_line.h"
 #include "eval/comparator/churn/churn_config.h"
 #include "eval/comparator/generation/generation_config.h"
+#include "eval/comparator/state_error_config.h"
 #include "eval/comparator/tasks/task_config.h"
 #include "eval/comparator/token_files.h"
 #include "eval/comparator/yaml_map.h"
@@ -187,38 +188,6 @@ std::vector<std::int64_t> parse_buckets(const YamlMap& workload, std::int64_t co
 }
 
 // `count` positions from 16 (or the context) to the context, evenly spaced on a logarithmic axis.
-std::vector<std::int64_t> spread_positions(std::int64_t count, std::int64_t context) {
-  const auto first = static_cast<double>(std::min<std::int64_t>(16, context));
-  const double ratio = static_cast<double>(context) / first;
-  std::set<std::int64_t> positions;
-  for (std::int64_t i = 1; i <= count; ++i) {
-    const double share = count == 1 ? 1.0 : static_cast<double>(i - 1) / static_cast<double>(count - 1);
-    positions.insert(std::llround(first * std::pow(ratio, share)));
-  }
-  return {positions.begin(), positions.end()};
-}
-
-StateErrorConfig parse_state_error(const YamlMap& workload, std::int64_t context) {
-  const YamlMap map(workload.require("state_error", "a mapping"), workload.file(), "state_error",
-                    {"sequences", "positions", "count", "depths"});
-  StateErrorConfig config;
-  if (map.has("sequences")) config.sequences = map.integer("sequences", 1, 1024);
-  if (map.has("positions") && map.has("count"))
-    map.fail("count", "stands beside positions; expected one of positions and count");
-  if (map.has("positions"))
-    config.positions = map.integers("positions", 1, context);
-  else
-    config.positions = spread_positions(map.has("count") ? map.integer("count", 1, 1024) : 8, context);
-  config.depths = {ErrorDepth::local, ErrorDepth::propagated, ErrorDepth::gold};
-  if (map.has("depths")) {
-    const std::vector<std::string> words = map.words("depths", {"local", "propagated", "gold"});
-    std::erase_if(config.depths, [&](ErrorDepth depth) {
-      return std::find(words.begin(), words.end(), error_depth_name(depth)) == words.end();
-    });
-  }
-  return config;
-}
-
 void parse_execution(const YamlMap& map, WorkloadConfig& workload) {
   if (map.has("batch") && map.require("batch", "").IsScalar() && map.require("batch", "").Scalar() != "auto")
     workload.batch = map.integer("batch", 1, 65536);
@@ -232,9 +201,17 @@ void parse_execution(const YamlMap& map, WorkloadConfig& workload) {
     workload.prompt = map.word("prompt", {"decode", "prefill"}) == "prefill" ? Prompt::prefill : Prompt::decode;
 }
 
+std::int64_t longest_document(const WorkloadConfig& workload) {
+  std::int64_t longest = 0;
+  for (const RecallConfig& task : workload.recall)
+    for (const std::int64_t length : task.spec.lengths) longest = std::max(longest, length);
+  return longest;
+}
+
 // Synthetic recall; what its tasks hold is datasets/recall's business.
 WorkloadConfig parse_recall_workload(const YAML::Node& node, const std::filesystem::path& file) {
-  const YamlMap map(node, file, "a recall workload", {"name", "kind", "tasks", "batch", "block", "mode", "prompt"});
+  const YamlMap map(node, file, "a recall workload",
+                    {"name", "kind", "tasks", "batch", "block", "mode", "prompt", "state_error"});
   WorkloadConfig workload;
   workload.name = map.name("name");
   workload.kind = "recall";
@@ -254,6 +231,8 @@ WorkloadConfig parse_recall_workload(const YAML::Node& node, const std::filesyst
                         "' is another task's already; expected distinct names");
     workload.recall.push_back(std::move(config));
   }
+  if (map.has("state_error"))
+    workload.state_error = parse_state_error(map, longest_document(workload), workload.prompt);
   return workload;
 }
 
@@ -266,8 +245,6 @@ void parse_prefill(const YamlMap& map, WorkloadConfig& workload) {
   if (workload.context < 2) map.fail("prompt", "prefill leaves nothing of a context of 1; expected decode");
   map.require("prefill_tokens", "how many tokens of each window are its prompt");
   workload.prefill_tokens = map.integer("prefill_tokens", 1, workload.context - 1);
-  if (map.has("state_error"))
-    map.fail("state_error", "compares states that every token went through; expected prompt: decode beside it");
 }
 
 // Before anything else, as the kind decides what the keys are.
@@ -303,7 +280,7 @@ WorkloadConfig parse_workload(const YAML::Node& node, const std::filesystem::pat
   parse_execution(map, workload);
   parse_prefill(map, workload);
   workload.position_buckets = parse_buckets(map, workload.context);
-  if (map.has("state_error")) workload.state_error = parse_state_error(map, workload.context);
+  if (map.has("state_error")) workload.state_error = parse_state_error(map, workload.context, workload.prompt);
   return workload;
 }
 

@@ -3,6 +3,7 @@
 #include "eval/comparator/churn/churn_config.h"
 #include "eval/comparator/generation/generation_config.h"
 #include "eval/comparator/run_config.h"
+#include "eval/comparator/state_error_config.h"
 #include "eval/comparator/tasks/task_config.h"
 
 namespace replayeval {
@@ -14,12 +15,6 @@ nlohmann::json to_json(const ArmConfig& config) {
   json["ring_form"] = config.ring_form ? ring_form_name(*config.ring_form) : "published";
   json["ring_storage"] = config.ring_storage ? dtype_name(*config.ring_storage) : "compute_dtype";
   return json;
-}
-
-nlohmann::json to_json(const StateErrorConfig& config) {
-  nlohmann::json depths = nlohmann::json::array();
-  for (const ErrorDepth depth : config.depths) depths.push_back(error_depth_name(depth));
-  return {{"sequences", config.sequences}, {"positions", config.positions}, {"depths", depths}};
 }
 
 void put_batch(const WorkloadConfig& config, nlohmann::json& json) {
@@ -39,6 +34,7 @@ nlohmann::json recall_to_json(const WorkloadConfig& config) {
                          {"mode", mode_name(config.mode)},
                          {"prompt", prompt_name(config.prompt)}};
   put_batch(config, json);
+  if (config.state_error) json["state_error"] = to_json(*config.state_error);
   return json;
 }
 

@@ -38,7 +38,8 @@ bool of_generations(const std::string& name) {
 bool could_have(const Rule& rule, const std::string& kind) {
   const std::string group = rule.group(), name = rule.pattern();
   if (group == "churn") return kind == "churn";
-  if (group == "state_error" || group.starts_with("stored_")) return kind == "perplexity";
+  if (group == "state_error") return kind == "perplexity" || kind == "recall" || kind == "task";
+  if (group.starts_with("stored_")) return kind == "perplexity";
   if (group == "storage" || group == "speed" || group == "bytes") return kind != "churn";
   if (of_tokens(name)) return kind == "perplexity" || (kind == "task" && name.starts_with("perplexity"));
   if (name.starts_with("accuracy/")) return kind == "recall";

@@ -28,10 +28,12 @@ struct Content {
 
 std::vector<Content> contents_of(const Workload& workload) {
   using namespace sections;
-  if (workload.kind == "recall") return {{recall, recall_figures}, {deltas}, {storage}, {speed}};
+  if (workload.kind == "recall")
+    return {{recall, recall_figures}, {deltas}, {state_error, state_error_figures}, {storage}, {speed}};
   if (workload.kind == "churn") return {{churn, nullptr, Fold::tables}};
   if (workload.kind == "task") {
-    std::vector<Content> contents = {{task, nullptr, Fold::nothing}, {deltas}, {storage}, {speed}};
+    std::vector<Content> contents = {
+        {task, nullptr, Fold::nothing}, {deltas}, {state_error, state_error_figures}, {storage}, {speed}};
     if (has_generated(workload)) contents.insert(contents.begin() + 1, {generation, generation_figures});
     return contents;
   }

@@ -1,5 +1,6 @@
 #include "eval/comparator/tasks/task_config.h"
 
+#include "eval/comparator/state_error_config.h"
 #include "eval/comparator/yaml_map.h"
 
 namespace replayeval {
@@ -24,7 +25,7 @@ TaskConfig parse_source(const YamlMap& workload) {
 
 WorkloadConfig parse_task_workload(const YAML::Node& node, const std::filesystem::path& file) {
   const YamlMap map(node, file, "a task workload",
-                    {"name", "kind", "source", "block", "mode", "prompt", "margin", "seed", "batch"});
+                    {"name", "kind", "source", "block", "mode", "prompt", "margin", "seed", "batch", "state_error"});
   WorkloadConfig workload;
   workload.name = map.name("name");
   workload.kind = "task";
@@ -38,6 +39,7 @@ WorkloadConfig parse_task_workload(const YAML::Node& node, const std::filesystem
   workload.task = parse_source(map);
   if (map.has("seed")) workload.task->seed = static_cast<std::uint64_t>(map.integer("seed", 0));
   if (map.has("batch")) workload.batch = map.integer("batch", 1, most_slots);
+  if (map.has("state_error")) workload.state_error = parse_state_error(map, 0, workload.prompt);
   if (map.has("margin")) workload.task->margin = map.number("margin", 0.0, 1.0);
   return workload;
 }
@@ -52,6 +54,7 @@ nlohmann::json task_to_json(const WorkloadConfig& workload) {
   if (workload.task->margin) json["margin"] = *workload.task->margin;
   if (workload.task->seed != 0) json["seed"] = workload.task->seed;
   if (workload.batch) json["batch"] = *workload.batch;
+  if (workload.state_error) json["state_error"] = to_json(*workload.state_error);
   return json;
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "datasets/tasks/sample_writer.h"
@@ -14,6 +15,7 @@
 #include "eval/comparator/on_stderr.h"
 #include "eval/comparator/part_left.h"
 #include "eval/comparator/perplexity_summary.h"
+#include "eval/comparator/probed_sequences.h"
 #include "eval/comparator/progress.h"
 #include "eval/comparator/tasks/continuation_scorer.h"
 #include "eval/comparator/tasks/task_generation.h"
@@ -178,6 +180,32 @@ nlohmann::json describe(const WorkloadConfig& workload, const tasks::TaskSource&
   return data;
 }
 
+// What a document asks, without the continuation that is scored; of several choices the first one's. Of a rolling text
+// all but its last token.
+std::span<const std::int32_t> prompt_of(const TaskRequests& task, std::size_t document) {
+  if (!task.generations.empty()) return task.generations[document].prompt;
+  const Continuation& request = task.requests[task.first[document]];
+  const bool rolling = task.documents[document].type == tasks::RequestType::loglikelihood_rolling;
+  return std::span(request.tokens)
+      .first(request.tokens.size() - (rolling ? 1 : static_cast<std::size_t>(request.scored)));
+}
+
+// The first documents' prompts that are long enough. None where state errors are not asked for.
+ProbedSequences probe_prompts(const RunContext& context, const WorkloadConfig& workload, const TaskRequests& task) {
+  ProbedSequences sequences;
+  if (!workload.state_error) return sequences;
+  std::size_t longest = 0;
+  for (std::size_t d = 0; d < task.documents.size(); ++d) {
+    const std::span<const std::int32_t> prompt = prompt_of(task, d);
+    longest = std::max(longest, prompt.size());
+    if (static_cast<std::int64_t>(prompt.size()) < workload.state_error->positions.back()) continue;
+    sequences.emplace_back(prompt.begin(), prompt.end());
+    if (static_cast<std::int64_t>(sequences.size()) == workload.state_error->sequences) return sequences;
+  }
+  if (sequences.empty()) refuse_short_sequences(context, workload, "prompt", static_cast<std::int64_t>(longest));
+  return sequences;
+}
+
 std::string file_of(const WorkloadConfig& workload) {
   return (workload.task->root / workload.task->source.path).lexically_normal().string();
 }
@@ -218,6 +246,7 @@ reports::Workload run_task(const RunContext& context, const WorkloadConfig& work
                   fs::is_directory(checkpoint) ? checkpoint : checkpoint.parent_path(), context.model.max_positions());
   for (std::string& warning : source.warnings()) task.warnings.push_back(std::move(warning));
   for (std::string& warning : scorer.warnings()) task.warnings.push_back(std::move(warning));
+  const ProbedSequences probed = probe_prompts(context, workload, task);
   const Answers answers = ask(context, workload, task, folders.shards);
 
   fs::create_directories(folders.samples);
@@ -244,6 +273,7 @@ reports::Workload run_task(const RunContext& context, const WorkloadConfig& work
     summarise_requests(context, answers.scores, result);
   summarise_costs(context, answers.costs, result);
   describe_memory(context, result);
+  if (workload.state_error) probe_states(context, workload, probed, result);
   return result;
 }
 

@@ -69,6 +69,31 @@ class RecallRun(unittest.TestCase):
                 again = self.run_config(CONFIG.replace("PROMPT", prompt))
                 self.assertEqual(again.stdout.splitlines()[-6:], done.stdout.splitlines()[-6:])
 
+    def test_states_of_documents(self):
+        text = CONFIG.replace("PROMPT", "decode").replace("items: 3", "items: 1").replace("items: 2", "items: 1")
+        states = "    state_error: {sequences: 2, positions: [64, 200], depths: [local, gold]}\n    tasks:"
+        done = self.run_config(text.replace("lengths: [200]", "lengths: [480]").replace("    tasks:", states))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        workload = json.loads((self.work / "out" / "results.json").read_text())["workloads"][0]
+        self.assertEqual(workload["data"]["state_error_sequences"], 2)
+        rows = workload["state_errors"]
+        self.assertEqual({(row["depth"], row["position"]) for row in rows},
+                         {(depth, position) for depth in ("local", "gold") for position in (64, 200)})
+        local = {arm: [row["relative_frobenius"] for row in rows if (row["arm"], row["depth"]) == (arm, "local")]
+                 for arm in ("again", "replay")}
+        self.assertEqual(set(local["again"]), {0})
+        self.assertTrue(all(1e-5 < error < 2e-2 for error in local["replay"]), local)  # a bfloat16 ring
+        self.assertIn("### State error", (self.work / "out" / "report.md").read_text())
+        self.assertIn("State error", (self.work / "out" / "report.html").read_text())
+
+    def test_states_are_not_compared_beyond_documents_or_behind_prefill(self):
+        for prompt, position, message in (("prefill", 64, "expected prompt: decode beside it"), ("decode", 481, "480")):
+            states = f"    state_error: {{positions: [{position}]}}\n    tasks:"
+            done = self.run_config(CONFIG.replace("PROMPT", prompt).replace("    tasks:", states))
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(message, done.stderr)
+            self.assertFalse((self.work / "out").exists())
+
     def look_at_the_words(self, table, report):
         for heading in ("### Verdict", "### Recall", "### Paired deltas"):
             self.assertIn(heading, report)

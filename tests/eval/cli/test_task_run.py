@@ -228,6 +228,21 @@ class TaskRunTest(unittest.TestCase):
         self.assertIn("byte_perplexity: 2 values not finite, left out", done.stderr)
         self.assertEqual(set(self.results()["texts"]["arms"]["exact"]["metrics"]), {"word_perplexity"})
 
+    def test_states_of_prompts(self):
+        states = CHOICES.replace("prompt: decode", "prompt: decode, state_error: {sequences: 4, positions: [3, 9]}")
+        done = self.run_config(states.replace("choices.jsonl", "{path: choices.jsonl, max_documents: 12}"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        workload = self.results()["choices"]
+        self.assertEqual(workload["data"]["state_error_sequences"], 4)
+        self.assertEqual({row["position"] for row in workload["state_errors"]}, {3, 9})
+        self.assertEqual({row["depth"] for row in workload["state_errors"]}, {"local", "propagated", "gold"})
+        self.assertIn("### State error", (self.folder / "out/report.md").read_text())
+        shutil.rmtree(self.folder / "out")
+        self.refused(states.replace("[3, 9]", "[3, 9000]"), "state_error looks at position 9000, but the longest prompt has")
+        self.refused(states.replace("positions: [3, 9]", "count: 3"), "expected positions instead")
+        self.refused(states.replace(", positions: [3, 9]", ""), "key 'positions'")
+        self.refused(states.replace("prompt: decode, ", ""), "expected prompt: decode beside it")
+
     def refused(self, workloads, *parts):
         done = self.run_config(workloads)
         self.assertEqual(done.returncode, 3, done.stderr)
