@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "reports/churn_table.h"
@@ -18,8 +19,9 @@ std::size_t count(const std::vector<Finding>& findings, Change change) {
       findings.begin(), findings.end(), [&](const Finding& finding) { return finding.verdict.change == change; }));
 }
 
-// "2 are identical to the baseline, 6 show no measurable change"
-std::string counts_text(const std::vector<Finding>& findings) {
+// "2 are identical to the baseline, 6 show no measurable change"; nothing of those that the sentence has counted
+// already.
+std::string counts_text(const std::vector<Finding>& findings, std::optional<Change> counted = {}) {
   struct Words {
     Change change;
     const char *one, *many;
@@ -34,7 +36,7 @@ std::string counts_text(const std::vector<Finding>& findings) {
   };
   std::string text;
   for (const Words& words : all_words)
-    if (const std::size_t n = count(findings, words.change); n > 0)
+    if (const std::size_t n = count(findings, words.change); n > 0 && words.change != counted)
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, n == 1 ? words.one : words.many);
   return text;
 }
@@ -87,9 +89,11 @@ std::string quality_text(const std::vector<Finding>& compared, const char* subje
   const std::string costs = fmt::format("{} {}", subject, *subject == 'R' ? "costs" : "cost");
   if (undecided == n) return fmt::format("Nothing can be said of {}: {}", of, compared.front().verdict.text);
   if (worse > traces) {
-    return fmt::format("{} measurable quality in {} of {}, most {}{}; {}", costs, worse - traces, of,
+    const std::string others = counts_text(compared, Change::worse);
+    return fmt::format("{} measurable quality in {} of {}, most {}{}{}{}", costs, worse - traces, of,
                        place_of(worst_of(compared), compared),
-                       traces > 0 ? fmt::format(", and a trace in {}", traces) : "", counts_text(compared));
+                       traces > 0 ? fmt::format(", and a trace in {}", traces) : "", others.empty() ? "" : "; ",
+                       others);
   }
   if (traces > 0)
     return fmt::format("{} no more than a trace of quality in any of {}, most {}; {}", costs, of,

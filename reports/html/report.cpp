@@ -1,6 +1,7 @@
 #include "reports/html/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -47,12 +48,6 @@ std::string workload_title(const Runs& runs, const Run& run, const Workload& wor
   return fmt::format("{}{} ({})", runs.size() == 1 ? "" : run.name + ": ", workload.name, workload.kind);
 }
 
-std::string title_of(const Runs& runs) {
-  std::string title = "ReplayEval: ";
-  for (const Run& run : runs) title += (&run == &runs.front() ? "" : ", ") + run.name;
-  return title;
-}
-
 std::string lead_of(const std::vector<Finding>& findings) {
   const Verdict overall = overall_verdict(findings);
   const Tint tint = tint_of(overall.change);
@@ -68,6 +63,18 @@ std::string checkpoint_name(const Results& results) {
   const std::string path = results.checkpoint.value("path", "?");
   const std::string name = std::filesystem::path(path).filename().string();
   return name.empty() ? path : name;
+}
+
+// Many runs' names would fill a telephone.
+std::string title_of(const Runs& runs) {
+  constexpr std::size_t most_names = 3;
+  std::vector<std::string> names;
+  for (const Run& run : runs) {
+    const std::string name = runs.size() > most_names ? checkpoint_name(run.results) : run.name;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return fmt::format("ReplayEval: {}{}", runs.size() > most_names ? fmt::format("{} runs of ", runs.size()) : "",
+                     fmt::join(names, ", "));
 }
 
 std::string compared_section(const Runs& runs) {

@@ -144,6 +144,11 @@ class Pages(Case):
             (self.path / day / "results.json").write_text(json.dumps(results))
         page = report(target, self.path / "monday", self.path / "tuesday").read_text()
         self.assertIn("<h1>ReplayEval: qwen3-next (monday), qwen3-next (tuesday)</h1>", page)
+        page = report(self.path / "four", *[self.path / day for day in ("monday", "tuesday")], DATA / "nemotron-h.json",
+                      self.changed(lambda results: results["config"].update(name="other"))).read_text()
+        names = [json.loads((DATA / f"{name}.json").read_text())["checkpoint"]["path"].split("/")[-1]
+                 for name in ("qwen3-next", "nemotron-h")]
+        self.assertIn(f"<h1>ReplayEval: 4 runs of {names[0]}, {names[1]}</h1>", page, "of many runs the checkpoints")
 
     def test_the_lead_has_the_tone_of_what_was_found(self):
         def change(low, high, value):
@@ -160,7 +165,7 @@ class Pages(Case):
         for low, high, value, tone, said in ((-0.02, 0.02, 0.001, "neutral", "Nothing can be said of 2 comparisons"),
                                              (-0.03, -0.02, -0.025, "warning", "2 move it to the better"),
                                              (-1e-4, 1e-4, 1e-5, "good", "2 show no measurable change"),
-                                             (0.02, 0.03, 0.025, "bad", "2 are worse")):
+                                             (0.02, 0.03, 0.025, "bad", "measurable quality in 2 of 2 comparisons")):
             lead = self.page_of(change(low, high, value)).split('id="verdict">')
             self.assertTrue(lead[0].endswith(f'<p class="verdict {tone}" '), lead[0][-40:])
             self.assertIn(said, lead[1].split("</p>")[0])
