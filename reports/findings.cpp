@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -184,11 +185,12 @@ Verdict overall_verdict(const std::vector<Finding>& findings) {
   if (!compared.empty()) {
     overall.text = quality_text(compared, any_replay ? "Replay" : "The arms") + chance_text(compared);
     overall.change = change_of(compared);
+    if (overall.change == Change::worse) overall.size = worst_of(compared).verdict.size;
   }
   for (const Finding& finding : findings) {
     if (!is_churn(finding)) continue;
     overall.text += fmt::format("; {}: {}", finding.workload, finding.verdict.text);
-    if (finding.verdict.change == Change::worse) overall.change = Change::worse;
+    if (finding.verdict.change == Change::worse) overall.change = Change::worse, overall.size = HUGE_VAL;
     if (compared.empty() && overall.change == Change::unknown) overall.change = Change::none;
   }
   overall.text += ".";

@@ -66,7 +66,7 @@ Blocks verdicts(const Results& results, const Workload& workload) {
   Bullets list;
   for (const std::string& arm : compared_arms(results)) {
     const Verdict said = verdict(workload, arm);
-    list.items.push_back((strong(arm) + (": " + said.text)).with(tint_of(said.change)));
+    list.items.push_back((strong(arm) + (": " + said.text)).with(tint_of(said)));
   }
   return {Heading{3, "Verdict"}, list};
 }

@@ -50,7 +50,7 @@ TextTable quality_table(const Workload& workload, const std::vector<ArmSummary>&
       if (!text.low.empty()) interval = fmt::format("[{}, {}]", text.low, text.high);
     }
     const bool base = arm.is_baseline;
-    const Tint tint = base ? Tint::none : tint_of(verdict(workload, arm.name).change);
+    const Tint tint = base ? Tint::none : tint_of(verdict(workload, arm.name));
     table.add_row({{row_name(arm), base ? Tint::bold : Tint::none},
                    {perplexity_text(arm)},
                    {delta, tint},
@@ -123,7 +123,7 @@ std::string verdicts(const Results& results, const Workload& workload, const std
     const Verdict said = verdict(workload, arm.name);
     const std::string lines =
         wrapped(fmt::format("{} ({}): {}", arm.name, arm.description, said.text), options.width - 2, 4);
-    text += tinted("•", tint_of(said.change), options.colour) + " " + lines;
+    text += tinted("•", tint_of(said), options.colour) + " " + lines;
     if (arm.non_finite > 0) {
       text += tinted(fmt::format("    {} non-finite states were stored\n", count_text(arm.non_finite)), Tint::bad,
                      options.colour);

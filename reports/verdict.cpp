@@ -79,20 +79,20 @@ bool says_nothing(const Delta& delta, double widest) {
 
 double chance_of_worse(const Delta& delta) { return (1.0 - delta.confidence.value_or(0.95)) / 2.0; }
 
-Tint tint_of(Change change) {
-  switch (change) {
+Tint tint_of(const Verdict& verdict) {
+  switch (verdict.change) {
     case Change::identical:
     case Change::none:
       return Tint::good;
     case Change::worse:
-      return Tint::bad;
+      return verdict.trace() ? Tint::warning : Tint::bad;
+    case Change::better:
+      return Tint::warning;
     case Change::imprecise:
-      return Tint::dim;
-    case Change::better:  // a change all the same
     case Change::unknown:
       break;
   }
-  return Tint::warning;
+  return Tint::dim;
 }
 
 }  // namespace replayeval::reports

@@ -42,6 +42,7 @@ Verdict verdict(const Workload& workload, const std::string& arm);
 bool says_nothing(const Delta& delta, double widest);
 // That the interval of a delta which is zero lies beyond zero on the bad side.
 double chance_of_worse(const Delta& delta);
-Tint tint_of(Change change);
+// Good: no change. Bad: worse. Warning: a change all the same, to the better or a trace of one. Dim: nothing is known.
+Tint tint_of(const Verdict& verdict);
 
 }  // namespace replayeval::reports

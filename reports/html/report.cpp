@@ -50,7 +50,7 @@ std::string workload_title(const Runs& runs, const Run& run, const Workload& wor
 
 std::string lead_of(const std::vector<Finding>& findings) {
   const Verdict overall = overall_verdict(findings);
-  const Tint tint = tint_of(overall.change);
+  const Tint tint = tint_of(overall);
   const char* tone = tint == Tint::good  ? "good"
                      : tint == Tint::bad ? "bad"
                      : tint == Tint::dim ? "neutral"
@@ -111,7 +111,7 @@ std::string findings_section(const Runs& runs, const std::vector<Finding>& findi
         if (finding.run == run.name && finding.workload == workload.name)
           list.items.push_back(
               ((finding.arm.empty() ? Text("All arms") : strong(finding.arm)) + (": " + finding.verdict.text))
-                  .with(tint_of(finding.verdict.change)));
+                  .with(tint_of(finding.verdict)));
       if (list.items.empty()) continue;
       markup += text_element("h3", {}, workload_title(runs, run, workload)) + "\n" + blocks({list});
     }

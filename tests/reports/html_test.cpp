@@ -185,6 +185,7 @@ TEST(OverallVerdict, ATraceIsNotCalledALoss) {
   const Verdict traces =
       overall_verdict({perplexity_finding("replay", 2e-8), perplexity_finding("replay_f16", 0.9e-4)});
   EXPECT_EQ(traces.change, Change::worse) << "a change all the same";
+  EXPECT_EQ(tint_of(traces), Tint::warning);
   EXPECT_THAT(traces.text, HasSubstr("Replay costs no more than a trace of quality in any of 2 comparisons, most "
                                      "replay_f16 on heldout (perplexity rises)"));
   std::vector<Finding> three = {perplexity_finding("replay", 2e-8), perplexity_finding("replay_bf16", 0.001),

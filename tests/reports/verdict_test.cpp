@@ -49,11 +49,20 @@ TEST(Verdict, AnIntervalThatIsTooWideSaysNothing) {
   delta.high = 0.0101;
   EXPECT_EQ(verdict(workload, "replay_float32").change, Change::imprecise);
   EXPECT_THAT(verdict(workload, "replay_float32").text, HasSubstr("too few documents to tell: ΔPPL"));
-  EXPECT_EQ(tint_of(Change::imprecise), Tint::dim);
-  EXPECT_EQ(tint_of(Change::better), Tint::warning) << "a deviation all the same";
   delta.low = 0.001;
   delta.high = 0.051;
   EXPECT_EQ(verdict(workload, "replay_float32").change, Change::worse) << "it is clear of zero, however wide";
+}
+
+TEST(Verdict, TintsTellWhatIsKnown) {
+  const auto tint = [](Change change, double size = HUGE_VAL) { return tint_of({change, "", size, 0.0}); };
+  EXPECT_EQ(tint(Change::identical), Tint::good);
+  EXPECT_EQ(tint(Change::none), Tint::good);
+  EXPECT_EQ(tint(Change::worse), Tint::bad);
+  EXPECT_EQ(tint(Change::worse, 2e-8), Tint::warning) << "a trace";
+  EXPECT_EQ(tint(Change::better), Tint::warning) << "a deviation all the same";
+  EXPECT_EQ(tint(Change::imprecise), Tint::dim);
+  EXPECT_EQ(tint(Change::unknown), Tint::dim);
 }
 
 TEST(Verdict, ChanceIsWhatTheConfidenceLeavesToOneSide) {
