@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -20,6 +21,8 @@
 
 namespace replayeval::bench {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Options {
   std::string device = "cuda";
@@ -156,10 +159,25 @@ std::string shape_words(const Options& o) {
                      o.delta.key_dim, o.delta.num_key_heads, o.ring_form);
 }
 
+// A file is written beside its place and put there whole; a pipe or a terminal is written as it is.
+fs::path written_as(const fs::path& name) {
+  return fs::exists(name) && !fs::is_regular_file(name) ? name : fs::path(name.string() + ".part");
+}
+
+[[noreturn]] void refuse_file(const std::string& name) {
+  throw std::runtime_error(name + ": cannot be written; expected a file for --json");
+}
+
 void write_file(const std::string& name, const nlohmann::json& contents) {
-  std::ofstream file(name);
+  const fs::path part = written_as(name);
+  std::ofstream file(part);
   file << contents.dump(2) << '\n';
-  if (!file.flush()) throw std::runtime_error("cannot write " + name);
+  file.close();
+  std::error_code failure;
+  if (file && part != name) fs::rename(part, name, failure);
+  if (file && !failure) return;
+  if (part != name) fs::remove(part, failure);
+  refuse_file(name);
 }
 
 void write_json(const Options& options, const BenchDevice& device, double bandwidth, const std::vector<Row>& rows) {
@@ -220,9 +238,10 @@ void set_defaults(Options& options) {
 }
 
 // Before the work, and without harm to what stands there.
-void expect_writable(const std::string& file) {
-  if (!std::ofstream(file, std::ios::app))
-    throw std::runtime_error(file + ": cannot be written; expected a file for --json");
+void expect_writable(const std::string& name) {
+  const fs::path part = written_as(name);
+  if (fs::is_directory(name) || !std::ofstream(part, std::ios::app)) refuse_file(name);
+  if (part != name) fs::remove(part);
 }
 
 // The library's own check of this names the largest double there is.

@@ -2,6 +2,8 @@
 
 import json
 import pathlib
+import signal
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -18,6 +20,24 @@ class BenchKernels(unittest.TestCase):
         given = {option.split("=")[0] for option in more}
         small = [option for option in SMALL if option.split("=")[0] not in given]
         return program.call("bench", "kernels", *small, *more)
+
+    def test_a_stopped_bench_leaves_the_file_as_it_was(self):
+        with tempfile.TemporaryDirectory() as made:
+            old = pathlib.Path(made) / "old.json"
+            old.write_text("old")
+            for path in (old, pathlib.Path(made) / "new.json"):
+                small = [option for option in SMALL if not option.startswith("--repeats")]
+                running = subprocess.Popen([program.program(), "bench", "kernels", *small, "--repeats=100000000",
+                                            f"--json={path}"], stdout=subprocess.PIPE, text=True)
+                self.assertIn("plain reads", running.stdout.readline())
+                running.send_signal(signal.SIGINT)
+                running.stdout.close()
+                self.assertNotEqual(running.wait(), 0)
+            self.assertEqual([file.name for file in pathlib.Path(made).iterdir()], ["old.json"])
+            self.assertEqual(old.read_text(), "old")
+            done = self.bench("--state=float32", f"--json={made}")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(f"{made}: cannot be written; expected a file for --json", done.stderr)
 
     def test_every_family_and_what_is_in_a_row(self):
         for family, states in (("mamba2", ["float32", "float16"]), ("gated_delta", ["float32", "bfloat16"]),
