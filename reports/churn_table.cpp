@@ -103,7 +103,7 @@ namespace sections {
 Blocks churn(const Results& /*results*/, const Workload& workload) {
   if (workload.churn.empty()) return {};
   Table table(
-      {"level", "event", "arm", "batches", "compared", "bit-identical", "max deviation", "own", "bound", "of", ""},
+      {"level", "event", "arm", "batches", "compared", "bit-identical", "max deviation", "measured", "bound", "of", ""},
       {1, 2, 9, 10});
   for (const Joined& row : joined(workload, false))
     table.add_row({row.check.level, readable(row.check.event), code(row.check.arm),
@@ -118,7 +118,7 @@ Blocks churn(const Results& /*results*/, const Workload& workload) {
           Paragraph{prose(
               "*mixer*: outputs (a token each) and states of mixers, given equal inputs, against the sequence by "
               "itself. *prefix*: the tensors that a saved prefix brings back. Both must be equal to the bit. *model*: "
-              "log-probabilities of forced tokens against the sequence by itself. *own*: the largest deviation of the "
+              "log-probabilities of forced tokens against the sequence by itself. *measured*: the largest deviation of the "
               "named exact arm, measured in this run at the same and smaller batch sizes without any event; the bound "
               "is the largest that its deviations lead one to expect of as many sequences.")},
           table};

@@ -32,8 +32,8 @@ constexpr std::array<Sign, 8> signs{{
     {names::looped_to_end, "looped to the end", "pt", true},
     {names::repeated_3grams, "repeated 3-grams", "pt", true},
     {names::compression_ratio, "compression ratio", "", true},
-    {names::repeated_span, "longest repeated span", "", false},
-    {names::repeated_share, "share of it", "pt", false},
+    {names::repeated_span, "repeated span", "", false},
+    {names::repeated_share, "repeated span share", "pt", false},
 }};
 
 const Sign* sign_of(std::string_view metric) {
@@ -282,9 +282,11 @@ Blocks generation(const Results& results, const Workload& workload) {
   if (!has_generated(workload)) return {};
   Blocks blocks = {
       Heading{3, "Degeneration"}, Paragraph{generation_line(workload) + "."}, degeneration_table(results, workload),
-      Paragraph{prose("Means over sequences; Δ is paired, with intervals over prompts. *Truncated*: ran to the limit. "
-                      "*Looped*: at least 4 repeats of one span, 40 tokens or more in all. *Compression ratio*: of the "
-                      "text, zlib. pt: percentage points. Holm: adjusted for an arm's eight deltas.")}};
+      Paragraph{
+          prose("Means over sequences; Δ is paired, with intervals over prompts. *Truncated*: ran to the limit. "
+                "*Looped*: at least 4 repeats of one span, 40 tokens or more in all. *Repeated span*: the longest "
+                "one's tokens, and its occurrences' share of the text. *Compression ratio*: of the text, zlib. pt: "
+                "percentage points. Holm: adjusted for an arm's eight deltas.")}};
   const Table agreement = agreement_table(results, workload);
   if (agreement.empty()) return blocks;
   Text text =
