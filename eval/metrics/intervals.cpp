@@ -135,6 +135,7 @@ double expanded_normal_quantile(double confidence, std::size_t units) {
 
 Estimate bootstrap_estimate(const Units& units, const IntervalOptions& options, const std::string& prefix) {
   Estimate estimate = start_estimate(units, options);
+  estimate.kind = IntervalKind::bootstrap;
   estimate.method =
       prefix + "bootstrap (BCa, " + std::to_string(options.bootstrap_samples) + " samples) " + units.description;
   std::vector<double> means = resampled_means(units.units, options.bootstrap_samples, options.seed);

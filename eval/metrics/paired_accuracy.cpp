@@ -109,6 +109,7 @@ PairedAccuracy paired_accuracy(std::span<const std::uint8_t> baseline_right, std
   result.delta.n = result.n;
   result.delta.units = result.items;
   result.delta.confidence = confidence;
+  result.delta.kind = IntervalKind::score;
   result.delta.method = "paired score interval (Tango), McNemar exact " + items_of(sums);
   return result;
 }
@@ -121,6 +122,7 @@ Estimate accuracy(std::span<const std::uint8_t> right, std::span<const std::int6
   estimate.n = static_cast<std::int64_t>(right.size());
   estimate.units = share.sums.items();
   estimate.confidence = confidence;
+  estimate.kind = IntervalKind::exact;
   estimate.method = "Clopper-Pearson " + items_of(share.sums);
   return estimate;
 }

@@ -15,6 +15,8 @@ struct Interval {
   double low = 0.0, high = 0.0;
 };
 
+enum class IntervalKind : std::uint8_t { bootstrap, t, score, exact, pooled };
+
 // A number, the interval around it if one could be computed, and how.
 struct Estimate {
   double value = 0.0;
@@ -23,7 +25,8 @@ struct Estimate {
   std::int64_t n = 0;             // tokens behind the value
   std::int64_t units = 0;         // resampling units (documents or blocks) behind the interval
   double confidence = 0.0;        // of the interval
-  std::string method;             // e.g. "paired bootstrap (BCa, 2000 samples) over 83 blocks of ~256 tokens"
+  IntervalKind kind = IntervalKind::t;
+  std::string method;  // e.g. "paired bootstrap (BCa, 2000 samples) over 83 blocks of ~256 tokens"
 };
 
 // What is resampled, and how often.

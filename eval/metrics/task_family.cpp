@@ -59,6 +59,7 @@ Estimate pooled_delta(std::span<const PairedAccuracy> tasks, Weighting weighting
   pooled.interval = Interval{pooled.value - std::sqrt(below), pooled.value + std::sqrt(above)};
   if (weighting == Weighting::questions && pooled.units == pooled.n) pooled.p_value = mcnemar_exact(gained, lost);
   pooled.confidence = tasks.front().delta.confidence;
+  pooled.kind = IntervalKind::pooled;
   pooled.method = fmt::format("MOVER of the score intervals of {} tasks, {} weighted alike", tasks.size(),
                               weighting == Weighting::tasks ? "tasks" : "questions");
   return pooled;

@@ -29,6 +29,7 @@ Estimate token_share(std::span<const std::uint8_t> flags, std::span<const std::i
   estimate.n = static_cast<std::int64_t>(flags.size());
   estimate.units = sums.items();
   estimate.confidence = options.confidence;
+  estimate.kind = IntervalKind::exact;
   estimate.method = "Clopper-Pearson " + units.description;
   if (estimate.units < fewest_units_for_interval) return estimate;
   const double variance = estimate.value * (1.0 - estimate.value) / (sums.n - 1.0);

@@ -96,8 +96,7 @@ std::vector<std::string> warnings_of(const Results& results, const std::vector<J
 // to come.
 double needed_to_clear(const Measurement& measured, double half, double distance, double z_interval, double z_power) {
   const auto n = static_cast<double>(*measured.n);
-  if (measured.method.find("score interval") == std::string::npos)
-    return n * std::pow((z_interval + z_power) * half / (z_interval * distance), 2);
+  if (!measured.of_shares) return n * std::pow((z_interval + z_power) * half / (z_interval * distance), 2);
   const double differing = std::max(n * std::pow(half / z_interval, 2) - half, 0.5 / n);
   return std::pow((z_interval * std::sqrt(differing + distance) + z_power * std::sqrt(differing)) / distance, 2);
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 
 #include "reports/gate/release.h"
@@ -37,29 +36,20 @@ std::optional<std::int64_t> count_behind(const Workload& workload, const std::st
   return metric == found->second.metrics.end() ? std::nullopt : metric->second.n;
 }
 
-// "paired t over 5 blocks of ~256 tokens": 5.
-std::optional<std::int64_t> units_of(const std::string& method) {
-  constexpr std::string_view over = " over ";
-  const std::size_t found = method.rfind(over);
-  if (found == std::string::npos) return std::nullopt;
-  const char *begin = method.data() + found + over.size(), *end = method.data() + method.size();
-  std::int64_t units = 0;
-  return std::from_chars(begin, end, units).ec == std::errc() ? std::optional(units) : std::nullopt;
-}
-
 // Metrics do not say over how many units their interval is; the deltas of a text's tokens are over the same.
 std::optional<std::int64_t> units_of_text(const Workload& workload) {
   if (workload.kind != "perplexity") return std::nullopt;
   for (const auto& [arm, deltas] : workload.deltas)
     if (const auto delta = deltas.find(names::delta_log_likelihood); delta != deltas.end())
-      if (const auto units = units_of(delta->second.method)) return units;
+      if (delta->second.units) return delta->second.units;
   return std::nullopt;
 }
 
 void read_delta(const Delta& delta, Measurement& measured) {
   measured.value = delta.value;
   measured.method = delta.method;
-  measured.units = units_of(delta.method);
+  measured.units = delta.units;
+  measured.of_shares = delta.interval_kind == "score";
   measured.confidence = delta.confidence;
   if (delta.low && delta.high) measured.interval = Interval{*delta.low, *delta.high};
 }

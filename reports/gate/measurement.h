@@ -20,10 +20,11 @@ struct Measurement {
   std::optional<std::int64_t> n;
   // Resampling units (documents or blocks) behind the interval, as far as results say; never more than n.
   std::optional<std::int64_t> units;
-  std::string unit;    // what n counts: tokens, documents, sequences, answers
-  std::string method;  // of the interval, for people
-  std::string fault;   // why there is no number; everything but workload, arm and metric is then meaningless
-  std::string doubt;   // why the number decides nothing: the two runs' machines differ
+  std::string unit;        // what n counts: tokens, documents, sequences, answers
+  bool of_shares = false;  // the interval is a score interval
+  std::string method;      // of it, for people
+  std::string fault;       // why there is no number; everything but workload, arm and metric is then meaningless
+  std::string doubt;       // why the number decides nothing: the two runs' machines differ
 };
 
 struct NamedRun {

@@ -27,7 +27,9 @@ Delta delta_of(const metrics::Estimate& estimate) {
           .high = estimate.interval->high,
           .p_value = estimate.p_value,
           .confidence = estimate.confidence,
-          .method = estimate.method};
+          .method = estimate.method,
+          .interval_kind = estimate.kind == metrics::IntervalKind::score ? "score" : "t",
+          .units = estimate.units};
 }
 
 // The results of a run of one workload: what the gate reads of them.

@@ -40,7 +40,9 @@ Delta score_delta(double value, double half) {
           .high = value + half,
           .p_value = 0.4,
           .confidence = 0.95,
-          .method = "paired score interval (Tango), McNemar exact over 1000 items"};
+          .method = "paired score interval (Tango), McNemar exact over 1000 items",
+          .interval_kind = "score",
+          .units = 1000};
 }
 
 Workload task(const Results& results, const std::string& name, const Answers& answers) {

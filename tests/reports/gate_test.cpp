@@ -140,7 +140,7 @@ TEST(GateWords, OfAPerplexityDelta) {
 TEST(GateWords, NeededOfSharesFollowsTheScoreInterval) {
   constexpr double z2 = 3.8415;
   Measurement measured;
-  measured.method = "paired score interval (Tango), McNemar exact over 40 items";
+  measured.of_shares = true;
   measured.confidence = 0.95;
   measured.n = 40;
   measured.interval = Interval{-z2 / (40 + z2), z2 / (40 + z2)};
@@ -210,7 +210,7 @@ TEST(GateWords, WithoutAnIntervalNothingCanBeJudged) {
   Results results = gate_results();
   Delta& delta = results.workloads.at(0).deltas.at("replay_bfloat16").at(names::perplexity_ratio);
   delta.low = delta.high = delta.confidence = {};
-  delta.method = "paired t over 2 blocks of ~256 tokens";
+  delta.units = 2;
   EXPECT_THAT(fault_of(rule("delta.perplexity_relative", at_most(0.5)), results),
               HasSubstr("no interval was computed from 2 documents or blocks; `compare: value`"));
   largest.compare = Compare::value;
@@ -223,8 +223,7 @@ TEST(GateWords, WithoutAnIntervalNothingCanBeJudged) {
 Results results_of_units(int units) {
   Results results = gate_results();
   for (auto& [arm, deltas] : results.workloads.at(0).deltas)
-    for (auto& [name, delta] : deltas)
-      delta.method = "paired bootstrap over " + std::to_string(units) + " blocks of ~256 tokens";
+    for (auto& [name, delta] : deltas) delta.units = units;
   return results;
 }
 

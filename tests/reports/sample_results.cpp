@@ -50,7 +50,9 @@ Delta delta_of(double value, double half_width, const std::string& method) {
           .high = value + half_width,
           .p_value = 0.5,
           .confidence = 0.95,
-          .method = method};
+          .method = method,
+          .interval_kind = method == "paired t" ? "t" : "bootstrap",
+          .units = 37};
 }
 
 void add_comparison(const SampleArm& arm, Workload* workload) {
