@@ -24,6 +24,9 @@
 //                        the rest of the part's window, once the ring is there
 //   run(a, unit, place, ring, tiles, window, memory, counts)
 //                        by the computing warps
+//   kColumnWarps, kBlocks
+//                        if it has these: how many warps share the ColumnPart, each by its column_warp(), one more
+//                        having the RowPart; and its blocks on a multiprocessor
 #pragma once
 
 #include "kernels/bulk_cuda.cuh"
@@ -48,10 +51,17 @@ inline constexpr int kStreamThreads = kComputeThreads + 32 + 32 * kPreparing;
 // Blocks on a multiprocessor: 16-bit states take twice the arithmetic for a byte.
 template <Dtype kState>
 inline constexpr int kStreamBlocks = kState == Dtype::float32 ? 1 : 2;
+template <class Job>
+consteval int stream_blocks() {
+  if constexpr (requires { Job::kBlocks; }) return Job::kBlocks;
+  return kStreamBlocks<Job::kState>;
+}
 inline constexpr int kMaxStages = 8;
 // Units whose ring and window are in shared memory. When memory is busy a copy takes as long as a unit is computed: so
 // rings are asked for one unit ahead of their windows, and those are made ready one unit ahead.
 inline constexpr int kWindows = 3;
+// Among those that share a ColumnPart.
+__device__ __forceinline__ int column_warp() { return static_cast<int>(threadIdx.x) / 32 - kPreparingWarp; }
 static_assert(StreamTile::kWarpRows * kComputeWarps == kTileRows);
 static_assert(StreamTile::kRows * kUnitTiles == 32, "each lane finishes one row of one tile");
 
@@ -400,7 +410,7 @@ __device__ __forceinline__ void prefetch_first_unit(const typename Job::Argument
 }
 
 template <class Job, int kPreparing>
-__global__ void __launch_bounds__(kStreamThreads<kPreparing>, kStreamBlocks<Job::kState>)
+__global__ void __launch_bounds__(kStreamThreads<kPreparing>, stream_blocks<Job>())
     stream_kernel(const __grid_constant__ typename Job::Arguments a) {
   extern __shared__ __align__(128) char stream_memory[];
   __shared__ StreamBarriers barriers;
@@ -431,7 +441,7 @@ __global__ void __launch_bounds__(kStreamThreads<kPreparing>, kStreamBlocks<Job:
     stream_in<Job>(a, Copier<Job>(a, barriers, places, stream_memory, rings));
   } else if constexpr (kPreparing == 1) {
     prepare_windows<Job, BothParts<Job>>(a, barriers, places, windows, rings);
-  } else if (warp == kPreparingWarp) {
+  } else if (kPreparing == 2 ? warp == kPreparingWarp : warp + 1 < kPreparingWarp + kPreparing) {
     prepare_windows<Job, typename Job::ColumnPart>(a, barriers, places, windows, rings);
   } else {
     prepare_windows<Job, typename Job::RowPart>(a, barriers, places, windows, rings);
@@ -453,7 +463,7 @@ bool launch_stream(cudaStream_t stream, typename Job::Arguments arguments) {
     const int room = all / blocks - kReserved - static_cast<int>(attributes.sharedSizeBytes) - rings;
     return std::min(kMaxStages, room / kTileBytes);
   };
-  constexpr int kBlocks = kStreamBlocks<Job::kState>;
+  constexpr int kBlocks = stream_blocks<Job>();
   const int blocks = stages(kBlocks) >= 3 ? kBlocks : 1;
   cut.stages = stages(blocks);
   if (cut.stages < 2) return false;
@@ -467,10 +477,14 @@ bool launch_stream(cudaStream_t stream, typename Job::Arguments arguments) {
 
 template <class Job>
 bool launch_stream(cudaStream_t stream, const typename Job::Arguments& arguments) {
-  if constexpr (Job::kState != Dtype::float32) {
-    if (arguments.cut.units > kFewUnits) return launch_stream<Job, 1>(stream, arguments);
+  if constexpr (requires { Job::kColumnWarps; }) {
+    return launch_stream<Job, Job::kColumnWarps + 1>(stream, arguments);
+  } else {
+    if constexpr (Job::kState != Dtype::float32) {
+      if (arguments.cut.units > kFewUnits) return launch_stream<Job, 1>(stream, arguments);
+    }
+    return launch_stream<Job, 2>(stream, arguments);
   }
-  return launch_stream<Job, 2>(stream, arguments);
 }
 
 // What a job that has no ring says of it.

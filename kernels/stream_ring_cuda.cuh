@@ -7,7 +7,7 @@
 namespace replayeval::cuda {
 
 // What a family's ring is called here: columns, [slots, groups, L, kTileColumns], which a group's heads share (B or k);
-// rows, [slots, heads, L, head_rows] (x or d); scalars, [slots, heads, L] (dt or g).
+// rows, [slots, heads, L, head_rows] (x or d); scalars, [slots, heads, L] (dt or g) or [slots, heads, L, kTileColumns].
 struct RingView {
   const void* columns;
   const void* rows;
@@ -16,8 +16,9 @@ struct RingView {
 };
 
 // Layout: columns [L, kTileColumns], of whole chunks; for each head rows [L, head_rows] and 16 bytes between heads, so
-// that lanes of different heads read from different banks; scalars [heads, L].
-template <Dtype kRing>
+// that lanes of different heads read from different banks; scalars [heads, L, kGates]: one of an entry, or one for each
+// of its columns.
+template <Dtype kRing, int kGates = 1>
 struct UnitRing {
   static constexpr int kSize = kRing == Dtype::float32 ? 4 : 2;
   int buffer_len, heads, head_rows;
@@ -31,7 +32,7 @@ struct UnitRing {
   __host__ __device__ __forceinline__ int head_stride() const { return buffer_len * head_rows * kSize + 16; }
   __host__ __device__ __forceinline__ int scalars_begin() const { return rows_begin() + heads * head_stride(); }
   __host__ __device__ __forceinline__ int scalar_bytes() const {
-    return heads * buffer_len * static_cast<int>(sizeof(float));
+    return heads * buffer_len * kGates * static_cast<int>(sizeof(float));
   }
   __host__ __device__ __forceinline__ int bytes() const { return (scalars_begin() + scalar_bytes() + 15) / 16 * 16; }
 
@@ -42,11 +43,21 @@ struct UnitRing {
   __device__ __forceinline__ const float* scalars(const char* memory) const {
     return reinterpret_cast<const float*>(memory + scalars_begin());
   }
+  __device__ __forceinline__ float* scalars(char* memory) const {
+    return reinterpret_cast<float*>(memory + scalars_begin());
+  }
 
-  // Copies `entries` entries, all scalars with them; what copied_bytes() says comes to `barrier`.
+  // Of one head's entries.
+  __host__ __device__ __forceinline__ static int gate_bytes(int entries) {
+    return entries * kGates * static_cast<int>(sizeof(float));
+  }
+
+  // Copies `entries` entries, all scalars with them where an entry has one; what copied_bytes() says comes to
+  // `barrier`.
   __device__ __forceinline__ unsigned copied_bytes(int entries) const {
     if (entries == 0) return 0;
-    return static_cast<unsigned>(entries * (kTileColumns + kUnitRows) * kSize + scalar_bytes());
+    const int gates = kGates == 1 ? scalar_bytes() : heads * gate_bytes(entries);
+    return static_cast<unsigned>(entries * (kTileColumns + kUnitRows) * kSize + gates);
   }
   __device__ __forceinline__ void copy(const RingView& from, int slot, const Unit& unit, int entries, char* memory,
                                        Barrier& barrier) const {
@@ -55,7 +66,15 @@ struct UnitRing {
     const std::int64_t head_entry = (slot * from.heads + unit.first_head) * buffer_len;
     copy_bulk(memory, static_cast<const char*>(from.columns) + group_entry * kTileColumns * kSize,
               static_cast<unsigned>(entries * kTileColumns * kSize), barrier);
-    copy_bulk(memory + scalars_begin(), from.scalars + head_entry, static_cast<unsigned>(scalar_bytes()), barrier);
+    if constexpr (kGates == 1) {
+      copy_bulk(memory + scalars_begin(), from.scalars + head_entry, static_cast<unsigned>(scalar_bytes()), barrier);
+    } else {
+      for (int k = 0; k < heads; ++k) {
+        copy_bulk(memory + scalars_begin() + k * gate_bytes(buffer_len),
+                  from.scalars + (head_entry + k * buffer_len) * kGates, static_cast<unsigned>(gate_bytes(entries)),
+                  barrier);
+      }
+    }
     const std::int64_t head_bytes = static_cast<std::int64_t>(buffer_len) * head_rows * kSize;
     const char* rows = static_cast<const char*>(from.rows) + head_entry * head_rows * kSize;
     for (int k = 0; k < heads; ++k) {
@@ -69,15 +88,16 @@ struct UnitRing {
     const std::int64_t head_entry = (slot * from.heads + unit.first_head) * buffer_len;
     prefetch_bulk(static_cast<const char*>(from.columns) + group_entry * kTileColumns * kSize,
                   static_cast<unsigned>(buffer_len * kTileColumns * kSize));
-    prefetch_bulk(from.scalars + head_entry, static_cast<unsigned>(scalar_bytes()));
+    prefetch_bulk(from.scalars + head_entry * kGates, static_cast<unsigned>(scalar_bytes()));
     prefetch_bulk(static_cast<const char*>(from.rows) + head_entry * head_rows * kSize,
                   static_cast<unsigned>(buffer_len * kUnitRows * kSize));
   }
 };
 
 // Whether the scalars can be copied in bulk: as for all of the ring, addresses and sizes are multiples of 16 bytes.
-inline bool copies_scalars(const float* scalars, std::int64_t buffer_len, std::int64_t head_rows) {
-  return reinterpret_cast<std::uintptr_t>(scalars) % 16 == 0 && kUnitRows / head_rows * buffer_len % 4 == 0;
+inline bool copies_scalars(const float* scalars, std::int64_t buffer_len, std::int64_t head_rows,
+                           std::int64_t gates = 1) {
+  return reinterpret_cast<std::uintptr_t>(scalars) % 16 == 0 && kUnitRows / head_rows * buffer_len * gates % 4 == 0;
 }
 
 template <Dtype kRing>
@@ -108,17 +128,16 @@ struct FlushFactors {
   float of[kComputeWarps][kFactorEntries][StreamTile::kRows];
 };
 
-// S <- scale S, then S += (weight[j] rows_j) columns_j^T for j = 0 … count - 1. rows: of this warp's first row.
-template <Dtype kRing>
-__device__ __forceinline__ void add_entries(StreamTile& tile, const char* columns, const char* rows, int head_rows,
-                                            int count, float scale, const float* weight, FlushFactors& factors) {
+// S += (weight(j) rows_j) columns_j^T for j = 0 … count - 1. rows: of this warp's first row.
+template <Dtype kRing, Dtype kColumns, class Weight>
+__device__ __forceinline__ void add_weighed(StreamTile& tile, const char* columns, const char* rows, int head_rows,
+                                            int count, const Weight& weight, FlushFactors& factors) {
   float(&own)[kFactorEntries][StreamTile::kRows] = factors.of[threadIdx.x / 32];
   const int own_entry = static_cast<int>(threadIdx.x) % 32 / StreamTile::kRows;
   const int row = static_cast<int>(threadIdx.x) % StreamTile::kRows;
-  tile.multiply(scale);
   for (int first = 0; first < count; first += kFactorEntries) {
     const int entry = min(first + own_entry, count - 1);  // one past the end is not used
-    const float factor_of_row = weight[entry] * ring_element<kRing>(rows, entry * head_rows + row);
+    const float factor_of_row = weight(entry) * ring_element<kRing>(rows, entry * head_rows + row);
     __syncwarp();
     own[own_entry][row] = factor_of_row;
     __syncwarp();
@@ -126,7 +145,7 @@ __device__ __forceinline__ void add_entries(StreamTile& tile, const char* column
     for (int j = 0; j < kFactorEntries; ++j) {
       if (first + j >= count) break;
       float column[1][4];
-      load4<kRing>(columns, (first + j) * kTileColumns + StreamTile::column_of(0), column[0]);
+      load4<kColumns>(columns, (first + j) * kTileColumns + StreamTile::column_of(0), column[0]);
       float factor[StreamTile::kRows];
 #pragma unroll
       for (int r = 0; r < StreamTile::kRows; r += 4) {
@@ -136,6 +155,15 @@ __device__ __forceinline__ void add_entries(StreamTile& tile, const char* column
       tile.add_outer(factor, column);
     }
   }
+}
+
+// S <- scale S, then S += (weight[j] rows_j) columns_j^T for j = 0 … count - 1.
+template <Dtype kRing>
+__device__ __forceinline__ void add_entries(StreamTile& tile, const char* columns, const char* rows, int head_rows,
+                                            int count, float scale, const float* weight, FlushFactors& factors) {
+  tile.multiply(scale);
+  add_weighed<kRing, kRing>(
+      tile, columns, rows, head_rows, count, [&](int j) { return weight[j]; }, factors);
 }
 
 template <Dtype kState, Dtype kRing>
