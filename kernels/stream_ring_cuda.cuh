@@ -7,7 +7,7 @@
 namespace replayeval::cuda {
 
 // What a family's ring is called here: columns, [slots, groups, L, kTileColumns], which a group's heads share (B or k);
-// rows, [slots, heads, L, head_rows] (x or d); scalars, [slots, heads, L] (dt or g) or [slots, heads, L, kTileColumns].
+// rows, [slots, heads, L, head_rows] (x or d); scalars, [slots, heads, L] (dt or g).
 struct RingView {
   const void* columns;
   const void* rows;
@@ -16,9 +16,8 @@ struct RingView {
 };
 
 // Layout: columns [L, kTileColumns], of whole chunks; for each head rows [L, head_rows] and 16 bytes between heads, so
-// that lanes of different heads read from different banks; scalars [heads, L, kGates]: one of an entry, or one for each
-// of its columns.
-template <Dtype kRing, int kGates = 1>
+// that lanes of different heads read from different banks; scalars [heads, L].
+template <Dtype kRing>
 struct UnitRing {
   static constexpr int kSize = kRing == Dtype::float32 ? 4 : 2;
   int buffer_len, heads, head_rows;
@@ -32,7 +31,7 @@ struct UnitRing {
   __host__ __device__ __forceinline__ int head_stride() const { return buffer_len * head_rows * kSize + 16; }
   __host__ __device__ __forceinline__ int scalars_begin() const { return rows_begin() + heads * head_stride(); }
   __host__ __device__ __forceinline__ int scalar_bytes() const {
-    return heads * buffer_len * kGates * static_cast<int>(sizeof(float));
+    return heads * buffer_len * static_cast<int>(sizeof(float));
   }
   __host__ __device__ __forceinline__ int bytes() const { return (scalars_begin() + scalar_bytes() + 15) / 16 * 16; }
 
@@ -43,21 +42,11 @@ struct UnitRing {
   __device__ __forceinline__ const float* scalars(const char* memory) const {
     return reinterpret_cast<const float*>(memory + scalars_begin());
   }
-  __device__ __forceinline__ float* scalars(char* memory) const {
-    return reinterpret_cast<float*>(memory + scalars_begin());
-  }
 
-  // Of one head's entries.
-  __host__ __device__ __forceinline__ static int gate_bytes(int entries) {
-    return entries * kGates * static_cast<int>(sizeof(float));
-  }
-
-  // Copies `entries` entries, all scalars with them where an entry has one; what copied_bytes() says comes to
-  // `barrier`.
+  // Copies `entries` entries, all scalars with them; what copied_bytes() says comes to `barrier`.
   __device__ __forceinline__ unsigned copied_bytes(int entries) const {
     if (entries == 0) return 0;
-    const int gates = kGates == 1 ? scalar_bytes() : heads * gate_bytes(entries);
-    return static_cast<unsigned>(entries * (kTileColumns + kUnitRows) * kSize + gates);
+    return static_cast<unsigned>(entries * (kTileColumns + kUnitRows) * kSize + scalar_bytes());
   }
   __device__ __forceinline__ void copy(const RingView& from, int slot, const Unit& unit, int entries, char* memory,
                                        Barrier& barrier) const {
@@ -66,15 +55,7 @@ struct UnitRing {
     const std::int64_t head_entry = (slot * from.heads + unit.first_head) * buffer_len;
     copy_bulk(memory, static_cast<const char*>(from.columns) + group_entry * kTileColumns * kSize,
               static_cast<unsigned>(entries * kTileColumns * kSize), barrier);
-    if constexpr (kGates == 1) {
-      copy_bulk(memory + scalars_begin(), from.scalars + head_entry, static_cast<unsigned>(scalar_bytes()), barrier);
-    } else {
-      for (int k = 0; k < heads; ++k) {
-        copy_bulk(memory + scalars_begin() + k * gate_bytes(buffer_len),
-                  from.scalars + (head_entry + k * buffer_len) * kGates, static_cast<unsigned>(gate_bytes(entries)),
-                  barrier);
-      }
-    }
+    copy_bulk(memory + scalars_begin(), from.scalars + head_entry, static_cast<unsigned>(scalar_bytes()), barrier);
     const std::int64_t head_bytes = static_cast<std::int64_t>(buffer_len) * head_rows * kSize;
     const char* rows = static_cast<const char*>(from.rows) + head_entry * head_rows * kSize;
     for (int k = 0; k < heads; ++k) {
@@ -88,16 +69,15 @@ struct UnitRing {
     const std::int64_t head_entry = (slot * from.heads + unit.first_head) * buffer_len;
     prefetch_bulk(static_cast<const char*>(from.columns) + group_entry * kTileColumns * kSize,
                   static_cast<unsigned>(buffer_len * kTileColumns * kSize));
-    prefetch_bulk(from.scalars + head_entry * kGates, static_cast<unsigned>(scalar_bytes()));
+    prefetch_bulk(from.scalars + head_entry, static_cast<unsigned>(scalar_bytes()));
     prefetch_bulk(static_cast<const char*>(from.rows) + head_entry * head_rows * kSize,
                   static_cast<unsigned>(buffer_len * kUnitRows * kSize));
   }
 };
 
 // Whether the scalars can be copied in bulk: as for all of the ring, addresses and sizes are multiples of 16 bytes.
-inline bool copies_scalars(const float* scalars, std::int64_t buffer_len, std::int64_t head_rows,
-                           std::int64_t gates = 1) {
-  return reinterpret_cast<std::uintptr_t>(scalars) % 16 == 0 && kUnitRows / head_rows * buffer_len * gates % 4 == 0;
+inline bool copies_scalars(const float* scalars, std::int64_t buffer_len, std::int64_t head_rows) {
+  return reinterpret_cast<std::uintptr_t>(scalars) % 16 == 0 && kUnitRows / head_rows * buffer_len % 4 == 0;
 }
 
 template <Dtype kRing>

@@ -1,5 +1,6 @@
-// What the preparing warps of replay_stream_cuda.cuh do where each key channel has a decay: each head weighs a group's
-// keys in its own way, so its products with k and q are its own too. Four warps share a unit's heads and their entries.
+// What differs in replay_stream_cuda.cuh where each key channel has a decay: each head weighs its keys in its own way,
+// so their products with k and q are its own too, and a unit's heads may be of several groups. Four warps share a
+// unit's heads and their entries.
 #pragma once
 
 #include "kernels/delta_rule/stream_cuda.cuh"
@@ -7,13 +8,97 @@
 
 namespace replayeval::delta_rule::cuda {
 
-// Of a unit: the token; of each value head what its checkpoint is multiplied by, and the products of its weighed keys
-// with k and q.
+// A unit's part of a ring in shared memory, as stored. Layout: keys [unit_keys, L, kTileColumns]; for each head rows
+// [L, head_rows] and 16 bytes between heads, so that lanes of different heads read from different banks; gates
+// [heads, L, kTileColumns].
+template <Dtype kRing>
+struct ChannelsRing {
+  static constexpr int kSize = kRing == Dtype::float32 ? 4 : 2;
+  static constexpr int kGateBytes = kTileColumns * static_cast<int>(sizeof(float));
+  int buffer_len, heads, head_rows, unit_keys;
+  Divisor group_heads;
+
+  // keys: unit_keys_of().
+  __host__ __device__ __forceinline__ ChannelsRing(std::int64_t length, int head_rows_log2, int keys,
+                                                   const Divisor& heads_of_group)
+      : buffer_len(static_cast<int>(length)),
+        heads(kUnitRows >> head_rows_log2),
+        head_rows(1 << head_rows_log2),
+        unit_keys(keys),
+        group_heads(heads_of_group) {}
+
+  __host__ __device__ __forceinline__ int key_stride() const { return buffer_len * kTileColumns * kSize; }
+  __host__ __device__ __forceinline__ int rows_begin() const { return unit_keys * key_stride(); }
+  __host__ __device__ __forceinline__ int head_stride() const { return buffer_len * head_rows * kSize + 16; }
+  __host__ __device__ __forceinline__ int gates_begin() const { return rows_begin() + heads * head_stride(); }
+  __host__ __device__ __forceinline__ int gate_stride() const { return buffer_len * kGateBytes; }
+  __host__ __device__ __forceinline__ int bytes() const { return gates_begin() + heads * gate_stride(); }
+
+  // Of the unit's head h; its key of entry 0, its gates of entry 0.
+  __device__ __forceinline__ const char* keys(const char* memory, int h) const {
+    return memory + (unit_keys == heads ? h : unit_keys == 1 ? 0 : h / 2) * key_stride();
+  }
+  __device__ __forceinline__ char* gates(char* memory, int h) const {
+    return memory + gates_begin() + h * gate_stride();
+  }
+  __device__ __forceinline__ const char* gates(const char* memory, int h) const {
+    return memory + gates_begin() + h * gate_stride();
+  }
+  // One of the unit's rows: its first entry's element; from entry to entry it is head_rows elements.
+  __device__ __forceinline__ const char* row(const char* memory, const Unit& unit, int unit_row) const {
+    return memory + rows_begin() + unit.head_of(unit_row) * head_stride() + unit.row_in_head(unit_row) * kSize;
+  }
+
+  // Copies `entries` entries; what copied_bytes() says comes to `barrier`.
+  __device__ __forceinline__ unsigned copied_bytes(int entries) const {
+    return static_cast<unsigned>(entries * ((unit_keys * kTileColumns + kUnitRows) * kSize + heads * kGateBytes));
+  }
+  __device__ __forceinline__ void copy(const RingView& from, int slot, const Unit& unit, int entries, char* memory,
+                                       Barrier& barrier) const {
+    if (entries == 0) return;
+    for (int i = 0; i < unit_keys; ++i) {
+      copy_bulk(memory + i * key_stride(), keys_of(from, slot, unit, i),
+                static_cast<unsigned>(entries * kTileColumns * kSize), barrier);
+    }
+    for (int h = 0; h < heads; ++h) {
+      const std::int64_t entry = (slot * from.heads + unit.first_head + h) * buffer_len;
+      copy_bulk(memory + rows_begin() + h * head_stride(),
+                static_cast<const char*>(from.rows) + entry * head_rows * kSize,
+                static_cast<unsigned>(entries * head_rows * kSize), barrier);
+      copy_bulk(gates(memory, h), from.scalars + entry * kTileColumns, static_cast<unsigned>(entries * kGateBytes),
+                barrier);
+    }
+  }
+  // All of it to the L2 cache.
+  __device__ __forceinline__ void prefetch(const RingView& from, int slot, const Unit& unit) const {
+    for (int i = 0; i < unit_keys; ++i) {
+      prefetch_bulk(keys_of(from, slot, unit, i), static_cast<unsigned>(key_stride()));
+    }
+    const std::int64_t entry = (slot * from.heads + unit.first_head) * buffer_len;
+    prefetch_bulk(static_cast<const char*>(from.rows) + entry * head_rows * kSize,
+                  static_cast<unsigned>(buffer_len * kUnitRows * kSize));
+    prefetch_bulk(from.scalars + entry * kTileColumns, static_cast<unsigned>(heads * gate_stride()));
+  }
+
+ private:
+  __device__ __forceinline__ const char* keys_of(const RingView& from, int slot, const Unit& unit, int i) const {
+    const int group = group_heads.divide(unit.first_head + i * (heads / unit_keys));
+    return static_cast<const char*>(from.columns) + (slot * from.groups + group) * key_stride();
+  }
+};
+
+// In how many copies a unit has its heads' keys: one for each of its groups where the heads of a copy are of one group
+// in every unit, otherwise one for each head.
+inline int unit_keys_of(int heads, int group_heads) {
+  if (group_heads % heads == 0) return 1;
+  return heads % group_heads == 0 ? heads / group_heads : heads;
+}
+
+// Of a unit: the token's v and beta; of each value head the vectors, and the products of its weighed keys with k and q.
 struct ChannelsWindow {
-  float k[kTileColumns], q[kTileColumns];
-  UnitToken token;                               // but for the log decay
-  float from_k[kMaxUnitHeads][kTileColumns];     // decay ⊙ k; of a flush the decay itself
-  float from_q[kMaxUnitHeads][kTileColumns];     // decay ⊙ q
+  // Between flushes decay ⊙ k and decay ⊙ q, in a flush the decay, q and k.
+  float vector[3][kMaxUnitHeads][kTileColumns];
+  UnitToken token;
   float by_k[kMaxUnitHeads][kMaxBufferLen + 4];  // other banks for other heads
   float by_q[kMaxUnitHeads][kMaxBufferLen + 4];
 };
@@ -32,8 +117,9 @@ class ChannelColumns : public ColumnOperands {
 
   template <class Arguments>
   __device__ __forceinline__ void load(const Arguments& a, const Unit& unit) {
-    ColumnOperands::load(a, unit);
     const int head = unit.first_head + own_head(unit.heads);
+    const struct { int row, group; } where{unit.row, a.group_heads.divide(head)};
+    ColumnOperands::load(a, where);
     const std::int64_t row = unit.row;
     f_.load(a.in.f, row * a.in.f_stride + head * kTileColumns + unit_column(), a.in.dtype, a.fours);
     A_log_ = a.parameters.A_log[head];
@@ -41,17 +127,13 @@ class ChannelColumns : public ColumnOperands {
   }
 
   template <class Arguments>
-  __device__ __forceinline__ Ready ready(const Arguments& a, ChannelsWindow& window) const {
+  __device__ __forceinline__ Ready ready(const Arguments& a, ChannelsWindow& /*window*/) const {
     float q[1][4];
     float k[1][4];
     float f[4];
     float bias[4];
     Ready ready;
     this->take(a, q, k);
-    if (column_warp() == 0) {
-      put(k[0], window.k + unit_column());
-      put(q[0], window.q + unit_column());
-    }
     f_.decode(a.in.dtype, a.fours, f);
     bias_.decode(Dtype::float32, a.bias_in_fours, bias);
     const float rate = expf(A_log_);
@@ -71,27 +153,33 @@ class ChannelColumns : public ColumnOperands {
     const auto ring = Job::ring_of(a);
     const int h = own_head(unit.heads);
     const bool leads = column_warp() < unit.heads;  // of the head's warps
-    float* gates = ring.scalars(memory) + h * ring.buffer_len * kTileColumns + unit_column();
+    const char* keys = ring.keys(memory, h);
+    float* gates = reinterpret_cast<float*>(ring.gates(memory, h)) + unit_column();
     const bool flush = place.cursor + 1 == ring.buffer_len;
     if (flush && !leads) return;
     float decay[4];
     if (flush) {
-      weigh_keys(memory, gates, place.cursor, ready, decay);
+      weigh_keys(keys, gates, place.cursor, ready, decay);
       fence_before_copies();  // the next ring is copied to where the keys are now
     } else {
-      multiply_keys(memory, gates, place.cursor, unit.heads, ready, decay, window.by_k[h], window.by_q[h]);
+      multiply_keys(keys, gates, place.cursor, unit.heads, ready, decay, window.by_k[h], window.by_q[h]);
     }
     if (!leads) return;
 #pragma unroll
     for (int i = 0; i < 4; ++i) decay[i] = expf(decay[i]);
-    if (flush) return put(decay, window.from_k[h] + unit_column());
+    if (flush) {
+      put(decay, window.vector[0][h] + unit_column());
+      put(ready.q, window.vector[1][h] + unit_column());
+      put(ready.k, window.vector[2][h] + unit_column());
+      return;
+    }
     float product[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) product[i] = decay[i] * ready.k[i];
-    put(product, window.from_k[h] + unit_column());
+    put(product, window.vector[0][h] + unit_column());
 #pragma unroll
     for (int i = 0; i < 4; ++i) product[i] = decay[i] * ready.q[i];
-    put(product, window.from_q[h] + unit_column());
+    put(product, window.vector[1][h] + unit_column());
     window.by_q[h][place.cursor] = ready.k_by_q;  // by every lane, the same value
     append(a, unit, place, h, ready);
   }
@@ -184,11 +272,15 @@ class ChannelColumns : public ColumnOperands {
   __device__ static __forceinline__ void append(const Arguments& a, const Unit& unit, const Place& place, int h,
                                                 const Ready& ready) {
     const auto L = static_cast<int>(a.form.buffer_len);
-    const std::int64_t head = static_cast<std::int64_t>(place.slot) * a.shape.num_value_heads + unit.first_head + h;
-    store4<Dtype::float32>(a.ring.log_decay, (head * L + place.cursor) * kTileColumns + unit_column(), ready.log_decay);
-    if (!unit.leads_group || column_warp() != 0) return;
-    const std::int64_t group = static_cast<std::int64_t>(place.slot) * a.shape.num_key_heads + unit.group;
-    store4<kRing>(a.ring.k, (group * L + place.cursor) * kTileColumns + unit_column(), ready.k);
+    const std::int64_t slot = place.slot;
+    const int head = unit.first_head + h;
+    store4<Dtype::float32>(a.ring.log_decay,
+                           ((slot * a.shape.num_value_heads + head) * L + place.cursor) * kTileColumns + unit_column(),
+                           ready.log_decay);
+    const int group = a.group_heads.divide(head);
+    if (head != group * static_cast<int>(a.group_heads.by)) return;  // another head's warp does the rest
+    store4<kRing>(a.ring.k, ((slot * a.shape.num_key_heads + group) * L + place.cursor) * kTileColumns + unit_column(),
+                  ready.k);
   }
 
   RawFour f_, bias_;

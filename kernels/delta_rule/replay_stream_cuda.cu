@@ -8,7 +8,7 @@ namespace {
 template <Dtype kState, Dtype kRing, bool kChannels>
 bool launch(cudaStream_t stream, StreamReplayArguments arguments) {
   using Job = DeltasJob<kState, kRing, kChannels>;
-  arguments.cut.ring_bytes = typename Job::Ring(arguments.form.buffer_len, arguments.cut.head_rows_log2).bytes();
+  arguments.cut.ring_bytes = Job::ring_of(arguments).bytes();
   return launch_stream<Job>(stream, arguments);
 }
 
@@ -35,18 +35,24 @@ bool launch_with_state(cudaStream_t stream, const StreamReplayArguments& argumen
 bool replay_stream(cudaStream_t stream, Family family, const Shape& shape, const ReplayForm& form, const Block& block,
                    const Inputs& in, const Parameters& parameters, const State& state, const Ring& ring,
                    const Output& out) {
+  if (block.tokens != 1 || form.ring_form != RingForm::deltas || form.route != Route::output_only) return false;
+  HeadShape heads = head_shape(shape);
+  const int group_heads = heads.heads / heads.groups;
   const bool channels = family == Family::kda;
-  if (block.tokens != 1 || !copies_scalars(ring.log_decay, form.buffer_len, shape.value_dim, gate_dim(family, shape)) ||
-      !streams(head_shape(shape), block.batch, 1) || form.ring_form != RingForm::deltas ||
-      form.route != Route::output_only) {
+  if (channels) heads.groups = 1;  // a unit may have heads of several
+  const std::int64_t entry_gates = channels ? kTileColumns : 1;
+  if (!streams(heads, block.batch, 1) ||
+      !copies_scalars(ring.log_decay, form.buffer_len * entry_gates, shape.value_dim)) {
     return false;
   }
-  const bool fours = reads_fours(in) && (!channels || lies_in_fours(in.f, in.f_stride, in.dtype));
-  const bool bias_in_fours = lies_in_fours(parameters.dt_bias, 0, Dtype::float32);
-  const StreamReplayArguments arguments{
-      shape, form,         block, in, parameters, state, ring, out, StreamCut(head_shape(shape), block.batch),
-      fours, bias_in_fours};
-  return channels ? launch_with_state<true>(stream, arguments) : launch_with_state<false>(stream, arguments);
+  StreamReplayArguments arguments{
+      shape, form, block, in, parameters, state, ring, out, StreamCut(heads, block.batch), reads_fours(in)};
+  if (!channels) return launch_with_state<false>(stream, arguments);
+  arguments.fours = arguments.fours && lies_in_fours(in.f, in.f_stride, in.dtype);
+  arguments.bias_in_fours = lies_in_fours(parameters.dt_bias, 0, Dtype::float32);
+  arguments.group_heads = Divisor(group_heads);
+  arguments.unit_keys = unit_keys_of(kUnitRows / heads.rows, group_heads);
+  return launch_with_state<true>(stream, arguments);
 }
 
 }  // namespace replayeval::delta_rule::cuda

@@ -19,8 +19,11 @@ struct StreamReplayArguments {
   Ring ring;
   Output out;
   StreamCut cut;
-  bool fours;          // reads_fours(), and f where it is read so
-  bool bias_in_fours;  // dt_bias, likewise
+  bool fours;                  // reads_fours(), and f where it is read so
+  bool bias_in_fours = false;  // dt_bias, likewise
+  // With a decay for each key channel:
+  Divisor group_heads{};
+  int unit_keys = 0;  // unit_keys_of()
 };
 
 // Of a unit: the token, k and q (0 and 1) in parts; what keys weigh in each value head, and what all decays come to;
@@ -120,10 +123,14 @@ struct DeltasJob : WithRing<DeltasJob<kStateDtype, kRing, kChannels>, StreamRepl
   using Arguments = StreamReplayArguments;
   using Window = std::conditional_t<kChannels, ChannelsWindow, HeadWindow>;
   using FlushMemory = std::conditional_t<kChannels, FlushFactors, FlushFactorsOf<kState, kRing>>;
-  using Ring = UnitRing<kRing, kChannels ? kTileColumns : 1>;
+  using Ring = std::conditional_t<kChannels, ChannelsRing<kRing>, UnitRing<kRing>>;
 
-  __device__ static __forceinline__ Ring ring_of(const Arguments& a) {
-    return {a.form.buffer_len, a.cut.head_rows_log2};
+  __host__ __device__ static __forceinline__ Ring ring_of(const Arguments& a) {
+    if constexpr (kChannels) {
+      return {a.form.buffer_len, a.cut.head_rows_log2, a.unit_keys, a.group_heads};
+    } else {
+      return {a.form.buffer_len, a.cut.head_rows_log2};
+    }
   }
   __device__ static __forceinline__ RingView view_of(const Arguments& a) {
     return {a.ring.k, a.ring.values, a.ring.log_decay, a.shape.num_key_heads, a.shape.num_value_heads};
@@ -291,8 +298,8 @@ struct DeltasJob : WithRing<DeltasJob<kStateDtype, kRing, kChannels>, StreamRepl
     for_rows(tiles, [&](int t, int r, const float(&values)[4]) {
       if constexpr (kChannels) {
         const int h = unit.head_of(t * kTileRows);
-        if (r == 0) load4<Dtype::float32>(window.from_k[h], unit_column(), k[0]);
-        if (r == 0) load4<Dtype::float32>(window.from_q[h], unit_column(), q[0]);
+        if (r == 0) load4<Dtype::float32>(window.vector[0][h], unit_column(), k[0]);
+        if (r == 0) load4<Dtype::float32>(window.vector[1][h], unit_column(), q[0]);
       }
       shares[t % 2 * StreamTile::kRows + r] = dot_share(values, k);
       shares[16 + t % 2 * StreamTile::kRows + r] = dot_share(values, q);
@@ -311,10 +318,7 @@ struct DeltasJob : WithRing<DeltasJob<kStateDtype, kRing, kChannels>, StreamRepl
                                                       ThreadCounts& counts) {
     float k[1][4];
     float q[1][4];
-    if constexpr (kChannels) {
-      load4<Dtype::float32>(window.k, unit_column(), k[0]);
-      load4<Dtype::float32>(window.q, unit_column(), q[0]);
-    } else {
+    if constexpr (!kChannels) {
       window.vectors.get(0, k[0]);
       window.vectors.get(1, q[0]);
     }
@@ -325,11 +329,12 @@ struct DeltasJob : WithRing<DeltasJob<kStateDtype, kRing, kChannels>, StreamRepl
       const int row = t * kTileRows + tile.block_row;
       const int h = unit.head_of(row);
       if constexpr (kChannels) {
-        const float* keys = ring.scalars(memory) + h * ring.buffer_len * kTileColumns;  // weighed
+        load4<Dtype::float32>(window.vector[1][h], unit_column(), q[0]);
+        load4<Dtype::float32>(window.vector[2][h], unit_column(), k[0]);
         tiles.take(tile);
-        tile.multiply_columns(window.from_k[h]);
-        add_weighed<kRing, Dtype::float32>(
-            tile, reinterpret_cast<const char*>(keys), ring.row(memory, unit, row), ring.head_rows, place.cursor,
+        tile.multiply_columns(window.vector[0][h]);
+        add_weighed<kRing, Dtype::float32>(  // the keys, weighed, are in the gates' place
+            tile, ring.gates(memory, h), ring.row(memory, unit, row), ring.head_rows, place.cursor,
             [](int /*entry*/) { return 1.0F; }, factors);
       } else {
         take_flushed<kState, kRing>(

@@ -278,8 +278,13 @@ TEST_P(DeltaRuleBits, StepsOfFewRowsEqualBlocks) {
 // One sequence of so many heads that it streams, at every position of a ring and its flush, against blocks.
 TEST_P(DeltaRuleBits, StreamedRingsEqualBlocks) {
   if (device() == DeviceKind::cpu) GTEST_SKIP() << "the CPU has one way for all batches";
-  for (const auto& [shape, L] : std::vector<std::pair<delta_rule::Shape, std::int64_t>>{
-           {{32, 128, 128, 128}, 16}, {{32, 128, 128, 128}, 5}, {{64, 256, 128, 64}, 16}, {{32, 64, 128, 256}, 16}}) {
+  for (const auto& [shape, L] : std::vector<std::pair<delta_rule::Shape, std::int64_t>>{{{32, 128, 128, 128}, 16},
+                                                                                        {{128, 128, 128, 128}, 16},
+                                                                                        {{128, 128, 128, 128}, 5},
+                                                                                        {{44, 132, 128, 128}, 7},
+                                                                                        {{64, 256, 128, 64}, 16},
+                                                                                        {{128, 256, 128, 64}, 6},
+                                                                                        {{32, 64, 128, 256}, 16}}) {
     DeltaProblem problem = random_delta_problem(family(), shape, 1, 37, Dtype::bfloat16, 17);
     problem.stride_pad = 4;
     for (const DeltaArm& arm : replay_delta_arms(L)) {
