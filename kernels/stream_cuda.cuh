@@ -110,25 +110,28 @@ class Tiles {
   __device__ __forceinline__ Tiles(StreamBarriers& barriers, const char* memory, int stages)
       : barriers_(barriers), memory_(memory), stages_(stages) {}
 
-  // The next tile, in every warp: where it lies, until release().
+  // The next tile, in every warp: where it lies, until it is released.
   __device__ __forceinline__ const void* wait() {
-    barriers_.tile_full[turn_.stage].wait(turn_.parity);
-    return memory_ + turn_.stage * kBytes;
+    barriers_.tile_full[next_.stage].wait(next_.parity);
+    const void* tile = memory_ + next_.stage * kBytes;
+    next_.next(stages_);
+    return tile;
   }
-  __device__ __forceinline__ void release() {
-    fence_before_copies();  // a load may still be under way when the next copy comes
-    barriers_.tile_empty[turn_.stage].arrive();
-    turn_.next(stages_);
-  }
-  // Takes it to registers.
-  __device__ __forceinline__ void take(Stored& stored) {
-    unit_tile().template load<kState>(wait(), 0, stored);
-    release();
-  }
-  __device__ __forceinline__ void take(StreamTile& tile) {
+  // To registers.
+  __device__ __forceinline__ void load(Stored& stored) { unit_tile().template load<kState>(wait(), 0, stored); }
+  __device__ __forceinline__ void load(StreamTile& tile) {
     Stored stored;
-    take(stored);
+    load(stored);
     tile.template unpack<kState>(stored);
+  }
+  // Hands back the first `count` tiles that are not yet. The fence keeps a load that is still under way from being
+  // overtaken by the next copy, and waits for it: so this comes after the tile's values were used.
+  __device__ __forceinline__ void release(int count = 1) {
+    fence_before_copies();
+    for (int i = 0; i < count; ++i) {
+      barriers_.tile_empty[held_].arrive();
+      if (++held_ == stages_) held_ = 0;
+    }
   }
 
   static constexpr int kBytes = kTileRows * kTileColumns * (kState == Dtype::float32 ? 4 : 2);
@@ -137,7 +140,8 @@ class Tiles {
   StreamBarriers& barriers_;
   const char* memory_;
   int stages_;
-  Turn turn_;
+  Turn next_;
+  int held_ = 0;  // the stage to hand back next
 };
 
 // The row of a unit that a lane finishes: one of its warp's eight in one of the four tiles.
@@ -188,15 +192,16 @@ template <Dtype kState, class Use>
 __device__ __forceinline__ void for_rows(Tiles<kState>& tiles, const Use& use) {
   float values[4];
   typename Tiles<kState>::Stored stored[2];
-  tiles.take(stored[0]);
+  tiles.load(stored[0]);
 #pragma unroll
   for (int t = 0; t < kUnitTiles; ++t) {
-    if (t + 1 < kUnitTiles) tiles.take(stored[(t + 1) % 2]);
+    if (t + 1 < kUnitTiles) tiles.load(stored[(t + 1) % 2]);
 #pragma unroll
     for (int r = 0; r < StreamTile::kRows; ++r) {
       stored[t % 2][r][0].unpack(values);
       use(t, r, values);
     }
+    tiles.release();
   }
 }
 

@@ -174,15 +174,15 @@ struct FlushEntries {
   const float* weight;
 };
 
-// The unit's next tile, scaled and with the entries added.
+// The unit's next tile, scaled and with the entries added; to be released.
 template <Dtype kState, Dtype kRing>
 __device__ __forceinline__ void take_flushed(Tiles<kState>& tiles, StreamTile& tile, const FlushEntries& e,
                                              FlushFactorsOf<kState, kRing>& factors) {
   if constexpr (!kFlushTakesProducts<kState, kRing>) {
-    tiles.take(tile);
+    tiles.load(tile);
     add_entries<kRing>(tile, e.columns, e.rows, e.head_rows, e.count, e.scale, e.weight, factors);
   } else if (e.count == 0) {
-    tiles.take(tile);
+    tiles.load(tile);
     tile.multiply(e.scale);
   } else {
     EntrySums sums;
@@ -193,7 +193,7 @@ __device__ __forceinline__ void take_flushed(Tiles<kState>& tiles, StreamTile& t
       });
     }
     typename StreamTile::template Stored<kState> stored;
-    tiles.take(stored);
+    tiles.load(stored);
     sums.for_tile([&](int r, int c, float sum) { tile.s[r][0][c] = fmaf(e.scale, stored[r][0].element(c), sum); });
   }
 }

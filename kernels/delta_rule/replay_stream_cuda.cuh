@@ -263,18 +263,15 @@ struct DeltasJob : WithRing<DeltasJob<kStateDtype, kRing, kChannels>, StreamRepl
   __device__ static __forceinline__ int multiply_tiles(Tiles<kState>& tiles, const VectorParts& vectors, float& from_k,
                                                        float& from_q) {
     const int row = static_cast<int>(threadIdx.x) / 32 * StreamTile::kWarpRows + RowShare::row();
-    const auto take = [&](RowShare& share) {
-      share.load(static_cast<const char*>(tiles.wait()) + row * kRowBytes);
-      tiles.release();
-    };
     float parts[2 * kUnitTiles];
 #pragma unroll
     for (int t = 0; t < kUnitTiles; t += 2) {
       RowShare first;
       RowShare last;
-      take(first);
-      take(last);
+      first.load(static_cast<const char*>(tiles.wait()) + row * kRowBytes);
+      last.load(static_cast<const char*>(tiles.wait()) + row * kRowBytes);
       multiply_rows(first, last, vectors, parts + 2 * t);
+      tiles.release(2);
     }
     float sums[2];
     deal_parts<2>(parts, sums);
@@ -344,6 +341,7 @@ struct DeltasJob : WithRing<DeltasJob<kStateDtype, kRing, kChannels>, StreamRepl
       }
       update_rows(tile, k, window.token.v + t * kTileRows, window.token.beta[h]);
       keep_own(tile.dot(q), t, own);
+      tiles.release();
       store_tile<kState>(a, place, unit, t, tile, counts);
     }
     return own;
