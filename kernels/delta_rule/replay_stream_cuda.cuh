@@ -328,7 +328,7 @@ struct DeltasJob : WithRing<DeltasJob<kStateDtype, kRing, kChannels>, StreamRepl
       if constexpr (kChannels) {
         load4<Dtype::float32>(window.vector[1][h], unit_column(), q[0]);
         load4<Dtype::float32>(window.vector[2][h], unit_column(), k[0]);
-        tiles.take(tile);
+        tiles.load(tile);
         tile.multiply_columns(window.vector[0][h]);
         add_weighed<kRing, Dtype::float32>(  // the keys, weighed, are in the gates' place
             tile, ring.gates(memory, h), ring.row(memory, unit, row), ring.head_rows, place.cursor,
