@@ -24,6 +24,9 @@
 //                        the rest of the part's window, once the ring is there
 //   run(a, unit, place, ring, tiles, window, memory, counts)
 //                        by the computing warps
+//   kColumnWarps, kBlocks
+//                        if it has these: how many warps share the ColumnPart, each by its column_warp(), one more
+//                        having the RowPart; and its blocks on a multiprocessor
 #pragma once
 
 #include "kernels/bulk_cuda.cuh"
@@ -48,10 +51,17 @@ inline constexpr int kStreamThreads = kComputeThreads + 32 + 32 * kPreparing;
 // Blocks on a multiprocessor: 16-bit states take twice the arithmetic for a byte.
 template <Dtype kState>
 inline constexpr int kStreamBlocks = kState == Dtype::float32 ? 1 : 2;
+template <class Job>
+consteval int stream_blocks() {
+  if constexpr (requires { Job::kBlocks; }) return Job::kBlocks;
+  return kStreamBlocks<Job::kState>;
+}
 inline constexpr int kMaxStages = 8;
 // Units whose ring and window are in shared memory. When memory is busy a copy takes as long as a unit is computed: so
 // rings are asked for one unit ahead of their windows, and those are made ready one unit ahead.
 inline constexpr int kWindows = 3;
+// Among those that share a ColumnPart.
+__device__ __forceinline__ int column_warp() { return static_cast<int>(threadIdx.x) / 32 - kPreparingWarp; }
 static_assert(StreamTile::kWarpRows * kComputeWarps == kTileRows);
 static_assert(StreamTile::kRows * kUnitTiles == 32, "each lane finishes one row of one tile");
 
@@ -100,25 +110,28 @@ class Tiles {
   __device__ __forceinline__ Tiles(StreamBarriers& barriers, const char* memory, int stages)
       : barriers_(barriers), memory_(memory), stages_(stages) {}
 
-  // The next tile, in every warp: where it lies, until release().
+  // The next tile, in every warp: where it lies, until it is released.
   __device__ __forceinline__ const void* wait() {
-    barriers_.tile_full[turn_.stage].wait(turn_.parity);
-    return memory_ + turn_.stage * kBytes;
+    barriers_.tile_full[next_.stage].wait(next_.parity);
+    const void* tile = memory_ + next_.stage * kBytes;
+    next_.next(stages_);
+    return tile;
   }
-  __device__ __forceinline__ void release() {
-    fence_before_copies();  // a load may still be under way when the next copy comes
-    barriers_.tile_empty[turn_.stage].arrive();
-    turn_.next(stages_);
-  }
-  // Takes it to registers.
-  __device__ __forceinline__ void take(Stored& stored) {
-    unit_tile().template load<kState>(wait(), 0, stored);
-    release();
-  }
-  __device__ __forceinline__ void take(StreamTile& tile) {
+  // To registers.
+  __device__ __forceinline__ void load(Stored& stored) { unit_tile().template load<kState>(wait(), 0, stored); }
+  __device__ __forceinline__ void load(StreamTile& tile) {
     Stored stored;
-    take(stored);
+    load(stored);
     tile.template unpack<kState>(stored);
+  }
+  // Hands back the first `count` tiles that are not yet. The fence keeps a load that is still under way from being
+  // overtaken by the next copy, and waits for it: so this comes after the tile's values were used.
+  __device__ __forceinline__ void release(int count = 1) {
+    fence_before_copies();
+    for (int i = 0; i < count; ++i) {
+      barriers_.tile_empty[held_].arrive();
+      if (++held_ == stages_) held_ = 0;
+    }
   }
 
   static constexpr int kBytes = kTileRows * kTileColumns * (kState == Dtype::float32 ? 4 : 2);
@@ -127,7 +140,8 @@ class Tiles {
   StreamBarriers& barriers_;
   const char* memory_;
   int stages_;
-  Turn turn_;
+  Turn next_;
+  int held_ = 0;  // the stage to hand back next
 };
 
 // The row of a unit that a lane finishes: one of its warp's eight in one of the four tiles.
@@ -178,15 +192,16 @@ template <Dtype kState, class Use>
 __device__ __forceinline__ void for_rows(Tiles<kState>& tiles, const Use& use) {
   float values[4];
   typename Tiles<kState>::Stored stored[2];
-  tiles.take(stored[0]);
+  tiles.load(stored[0]);
 #pragma unroll
   for (int t = 0; t < kUnitTiles; ++t) {
-    if (t + 1 < kUnitTiles) tiles.take(stored[(t + 1) % 2]);
+    if (t + 1 < kUnitTiles) tiles.load(stored[(t + 1) % 2]);
 #pragma unroll
     for (int r = 0; r < StreamTile::kRows; ++r) {
       stored[t % 2][r][0].unpack(values);
       use(t, r, values);
     }
+    tiles.release();
   }
 }
 
@@ -400,7 +415,7 @@ __device__ __forceinline__ void prefetch_first_unit(const typename Job::Argument
 }
 
 template <class Job, int kPreparing>
-__global__ void __launch_bounds__(kStreamThreads<kPreparing>, kStreamBlocks<Job::kState>)
+__global__ void __launch_bounds__(kStreamThreads<kPreparing>, stream_blocks<Job>())
     stream_kernel(const __grid_constant__ typename Job::Arguments a) {
   extern __shared__ __align__(128) char stream_memory[];
   __shared__ StreamBarriers barriers;
@@ -431,7 +446,7 @@ __global__ void __launch_bounds__(kStreamThreads<kPreparing>, kStreamBlocks<Job:
     stream_in<Job>(a, Copier<Job>(a, barriers, places, stream_memory, rings));
   } else if constexpr (kPreparing == 1) {
     prepare_windows<Job, BothParts<Job>>(a, barriers, places, windows, rings);
-  } else if (warp == kPreparingWarp) {
+  } else if (kPreparing == 2 ? warp == kPreparingWarp : warp + 1 < kPreparingWarp + kPreparing) {
     prepare_windows<Job, typename Job::ColumnPart>(a, barriers, places, windows, rings);
   } else {
     prepare_windows<Job, typename Job::RowPart>(a, barriers, places, windows, rings);
@@ -453,7 +468,7 @@ bool launch_stream(cudaStream_t stream, typename Job::Arguments arguments) {
     const int room = all / blocks - kReserved - static_cast<int>(attributes.sharedSizeBytes) - rings;
     return std::min(kMaxStages, room / kTileBytes);
   };
-  constexpr int kBlocks = kStreamBlocks<Job::kState>;
+  constexpr int kBlocks = stream_blocks<Job>();
   const int blocks = stages(kBlocks) >= 3 ? kBlocks : 1;
   cut.stages = stages(blocks);
   if (cut.stages < 2) return false;
@@ -467,10 +482,14 @@ bool launch_stream(cudaStream_t stream, typename Job::Arguments arguments) {
 
 template <class Job>
 bool launch_stream(cudaStream_t stream, const typename Job::Arguments& arguments) {
-  if constexpr (Job::kState != Dtype::float32) {
-    if (arguments.cut.units > kFewUnits) return launch_stream<Job, 1>(stream, arguments);
+  if constexpr (requires { Job::kColumnWarps; }) {
+    return launch_stream<Job, Job::kColumnWarps + 1>(stream, arguments);
+  } else {
+    if constexpr (Job::kState != Dtype::float32) {
+      if (arguments.cut.units > kFewUnits) return launch_stream<Job, 1>(stream, arguments);
+    }
+    return launch_stream<Job, 2>(stream, arguments);
   }
-  return launch_stream<Job, 2>(stream, arguments);
 }
 
 // What a job that has no ring says of it.

@@ -108,17 +108,16 @@ struct FlushFactors {
   float of[kComputeWarps][kFactorEntries][StreamTile::kRows];
 };
 
-// S <- scale S, then S += (weight[j] rows_j) columns_j^T for j = 0 … count - 1. rows: of this warp's first row.
-template <Dtype kRing>
-__device__ __forceinline__ void add_entries(StreamTile& tile, const char* columns, const char* rows, int head_rows,
-                                            int count, float scale, const float* weight, FlushFactors& factors) {
+// S += (weight(j) rows_j) columns_j^T for j = 0 … count - 1. rows: of this warp's first row.
+template <Dtype kRing, Dtype kColumns, class Weight>
+__device__ __forceinline__ void add_weighed(StreamTile& tile, const char* columns, const char* rows, int head_rows,
+                                            int count, const Weight& weight, FlushFactors& factors) {
   float(&own)[kFactorEntries][StreamTile::kRows] = factors.of[threadIdx.x / 32];
   const int own_entry = static_cast<int>(threadIdx.x) % 32 / StreamTile::kRows;
   const int row = static_cast<int>(threadIdx.x) % StreamTile::kRows;
-  tile.multiply(scale);
   for (int first = 0; first < count; first += kFactorEntries) {
     const int entry = min(first + own_entry, count - 1);  // one past the end is not used
-    const float factor_of_row = weight[entry] * ring_element<kRing>(rows, entry * head_rows + row);
+    const float factor_of_row = weight(entry) * ring_element<kRing>(rows, entry * head_rows + row);
     __syncwarp();
     own[own_entry][row] = factor_of_row;
     __syncwarp();
@@ -126,7 +125,7 @@ __device__ __forceinline__ void add_entries(StreamTile& tile, const char* column
     for (int j = 0; j < kFactorEntries; ++j) {
       if (first + j >= count) break;
       float column[1][4];
-      load4<kRing>(columns, (first + j) * kTileColumns + StreamTile::column_of(0), column[0]);
+      load4<kColumns>(columns, (first + j) * kTileColumns + StreamTile::column_of(0), column[0]);
       float factor[StreamTile::kRows];
 #pragma unroll
       for (int r = 0; r < StreamTile::kRows; r += 4) {
@@ -136,6 +135,15 @@ __device__ __forceinline__ void add_entries(StreamTile& tile, const char* column
       tile.add_outer(factor, column);
     }
   }
+}
+
+// S <- scale S, then S += (weight[j] rows_j) columns_j^T for j = 0 … count - 1.
+template <Dtype kRing>
+__device__ __forceinline__ void add_entries(StreamTile& tile, const char* columns, const char* rows, int head_rows,
+                                            int count, float scale, const float* weight, FlushFactors& factors) {
+  tile.multiply(scale);
+  add_weighed<kRing, kRing>(
+      tile, columns, rows, head_rows, count, [&](int j) { return weight[j]; }, factors);
 }
 
 template <Dtype kState, Dtype kRing>
@@ -166,15 +174,15 @@ struct FlushEntries {
   const float* weight;
 };
 
-// The unit's next tile, scaled and with the entries added.
+// The unit's next tile, scaled and with the entries added; to be released.
 template <Dtype kState, Dtype kRing>
 __device__ __forceinline__ void take_flushed(Tiles<kState>& tiles, StreamTile& tile, const FlushEntries& e,
                                              FlushFactorsOf<kState, kRing>& factors) {
   if constexpr (!kFlushTakesProducts<kState, kRing>) {
-    tiles.take(tile);
+    tiles.load(tile);
     add_entries<kRing>(tile, e.columns, e.rows, e.head_rows, e.count, e.scale, e.weight, factors);
   } else if (e.count == 0) {
-    tiles.take(tile);
+    tiles.load(tile);
     tile.multiply(e.scale);
   } else {
     EntrySums sums;
@@ -185,7 +193,7 @@ __device__ __forceinline__ void take_flushed(Tiles<kState>& tiles, StreamTile& t
       });
     }
     typename StreamTile::template Stored<kState> stored;
-    tiles.take(stored);
+    tiles.load(stored);
     sums.for_tile([&](int r, int c, float sum) { tile.s[r][0][c] = fmaf(e.scale, stored[r][0].element(c), sum); });
   }
 }

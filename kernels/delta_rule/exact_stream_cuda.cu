@@ -71,10 +71,11 @@ struct ExactJob : WithoutRing<StreamExactArguments> {
 #pragma unroll 1
     for (int t = 0; t < kUnitTiles; ++t) {
       const int h = unit.head_of(t * kTileRows);
-      tiles.take(tile);
+      tiles.load(tile);
       tile.multiply(expf(token.log_decay[h]));
       update_rows(tile, k, token.v + t * kTileRows, token.beta[h]);
       keep_own(tile.dot(window.q), t, own_y);
+      tiles.release();
       store_tile<kState>(a, place, unit, t, tile, counts);
     }
     store_element(a.out.y, unit.row * a.out.y_stride + unit.first_row + own_row(), own_y, a.out.dtype);

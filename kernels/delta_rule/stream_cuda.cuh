@@ -1,4 +1,4 @@
-// What Gated DeltaNet's units of stream_cuda.cuh share, exact and replay: a token's inputs.
+// What the families' units of stream_cuda.cuh share, exact and replay: a token's inputs.
 #pragma once
 
 #include "kernels/delta_rule/launch_cuda.cuh"
@@ -42,8 +42,9 @@ class ColumnOperands {
   RawFour q_, k_;
 };
 
-// v, eight rows a lane, and the gates of the lane's head.
-class RowOperands {
+// v, eight rows a lane, and the gates of the lane's head: beta, and g unless each key channel has one (kChannels).
+template <bool kChannels>
+class RowOperandsOf {
  public:
   template <class Arguments>
   __device__ __forceinline__ void load(const Arguments& a, const Unit& unit) {
@@ -54,11 +55,13 @@ class RowOperands {
     }
     const int head = unit.first_head + min(lane_head(), unit.heads - 1);
     b_.load(a.in.b, row * a.in.b_stride + head, a.in.dtype);
-    f_.load(a.in.f, row * a.in.f_stride + head, a.in.dtype);
-    A_log_ = a.parameters.A_log[head];
-    dt_bias_ = a.parameters.dt_bias[head];
+    if constexpr (!kChannels) {
+      f_.load(a.in.f, row * a.in.f_stride + head, a.in.dtype);
+      A_log_ = a.parameters.A_log[head];
+      dt_bias_ = a.parameters.dt_bias[head];
+    }
   }
-  // Ready for the recurrence, to shared memory; returns the log decay of the lane's head.
+  // Ready for the recurrence, to shared memory; returns the log decay of the lane's head, if it has one.
   template <class Arguments>
   __device__ __forceinline__ float take(const Arguments& a, UnitToken& to) const {
 #pragma unroll
@@ -66,6 +69,10 @@ class RowOperands {
       float v[4];
       v_[i].decode(a.in.dtype, a.fours, v);
       put(v, to.v + 128 * i + unit_column());
+    }
+    if constexpr (kChannels) {
+      to.beta[lane_head()] = beta_of(b_.decode(a.in.dtype), a.parameters, a.in.dtype);
+      return 0.0F;
     }
     const float log_decay = log_decay_of(f_.decode(a.in.dtype), dt_bias_, expf(A_log_), a.parameters, a.in.dtype);
     to.beta[lane_head()] = beta_of(b_.decode(a.in.dtype), a.parameters, a.in.dtype);  // a head's lanes: the same
@@ -78,6 +85,7 @@ class RowOperands {
   RawElement b_, f_;
   float A_log_, dt_bias_;
 };
+using RowOperands = RowOperandsOf<false>;
 
 // With S decayed: d = beta (v - S k), S += d k^T (token_cuda.cuh's update_tile). v: of the tile's rows.
 __device__ __forceinline__ void update_rows(StreamTile& tile, const float (&k)[1][4], const float* v, float beta) {

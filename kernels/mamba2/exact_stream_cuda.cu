@@ -71,10 +71,11 @@ struct ExactJob : WithoutRing<StreamExactArguments> {
     for (int t = 0; t < kUnitTiles; ++t) {
       const int row = t * kTileRows + tile.block_row;
       const int k = unit.head_of(row);
-      tiles.take(tile);
+      tiles.load(tile);
       tile.multiply(window.decay[k]);
       tile.add_outer(window.dt[k], token.x + row, token.B);
       keep_own(tile.dot(token.C), t, own_sum);
+      tiles.release();
       store_tile<kState>(a, place, unit, t, tile, counts);
     }
     const int row = own_row();

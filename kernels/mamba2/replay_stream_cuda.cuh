@@ -167,6 +167,7 @@ struct ReplayJob : WithRing<ReplayJob<kStateDtype, kRing>, StreamReplayArguments
           factors);
       tile.add_outer(window.weight[k][place.cursor], window.token.x + row, window.token.B);
       keep_own(tile.dot(C), t, own);
+      tiles.release();
       store_tile<kState>(a, place, unit, t, tile, counts);
     }
     return own;

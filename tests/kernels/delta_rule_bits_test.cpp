@@ -275,6 +275,25 @@ TEST_P(DeltaRuleBits, StepsOfFewRowsEqualBlocks) {
   }
 }
 
+// One sequence of so many heads that it streams, at every position of a ring and its flush, against blocks.
+TEST_P(DeltaRuleBits, StreamedRingsEqualBlocks) {
+  if (device() == DeviceKind::cpu) GTEST_SKIP() << "the CPU has one way for all batches";
+  for (const auto& [shape, L] : std::vector<std::pair<delta_rule::Shape, std::int64_t>>{{{32, 128, 128, 128}, 16},
+                                                                                        {{128, 128, 128, 128}, 16},
+                                                                                        {{128, 128, 128, 128}, 5},
+                                                                                        {{44, 132, 128, 128}, 7},
+                                                                                        {{64, 256, 128, 64}, 16},
+                                                                                        {{128, 256, 128, 64}, 6},
+                                                                                        {{32, 64, 128, 256}, 16}}) {
+    DeltaProblem problem = random_delta_problem(family(), shape, 1, 37, Dtype::bfloat16, 17);
+    problem.stride_pad = 4;
+    for (const DeltaArm& arm : replay_delta_arms(L)) {
+      if (arm.form.route != Route::output_only || arm.form.ring_form != delta_rule::RingForm::deltas) continue;
+      if (is_published(arm) || (shape.value_dim == 128 && L == 5)) expect_modes_agree(device(), problem, arm);
+    }
+  }
+}
+
 // Many heads instead of many sequences, or few of both: few launches, for the sanitizers.
 TEST_P(DeltaRuleBits, ManyHeadsStreamToo) {
   const auto many = random_delta_problem(family(), {88, 176, 128, 128}, 3, 9, Dtype::bfloat16, 14);
