@@ -159,6 +159,26 @@ def long_text():
     return "\n\n".join(tables)
 
 
+def worst_local_error(work, arm, position):
+    return max(error["relative_frobenius"] for error in work["state_errors"]
+               if (error["depth"], error["arm"], error["position"]) == ("local", arm, position))
+
+
+def task_state_error():
+    """The same after 512 and 16,000 tokens of running text, questions and documents to recall from."""
+    tables = []
+    for family, results in runs("-states"):
+        columns = []
+        for position in sorted({error["position"] for work in results["workloads"] for error in work["state_errors"]}):
+            columns += [(work, position) for work in results["workloads"] if position in (512, 16000)
+                        and any(error["position"] == position for error in work["state_errors"])]
+        rows = [[f"`{arm}`"] + [f"{worst_local_error(work, arm, position):.1e}" for work, position in columns]
+                for arm in arms_of(results)]
+        header = [f"{work['name']}, {position:,}" for work, position in columns]
+        tables.append(markdown([f"{family}: reading, tokens"] + header, rows))
+    return "\n\n".join(tables)
+
+
 def state_error():
     """Of the worst layer, each arm fed the baseline's mixer inputs, by tokens decoded."""
     tables = []
@@ -166,13 +186,9 @@ def state_error():
         work = workload(results, "long-text")
         if work is None:
             continue
-        local = [error for error in work["state_errors"] if error["depth"] == "local"]
-        positions = sorted({error["position"] for error in local})
-        rows = []
-        for arm in arms_of(results):
-            worst = [max(error["relative_frobenius"] for error in local
-                         if (error["arm"], error["position"]) == (arm, position)) for position in positions]
-            rows.append([f"`{arm}`"] + [f"{error:.1e}" for error in worst])
+        positions = sorted({error["position"] for error in work["state_errors"] if error["depth"] == "local"})
+        rows = [[f"`{arm}`"] + [f"{worst_local_error(work, arm, position):.1e}" for position in positions]
+                for arm in arms_of(results)]
         tables.append(markdown([f"{family}: tokens"] + [f"{position:,}" for position in positions], rows))
     return "\n\n".join(tables)
 
@@ -246,7 +262,7 @@ def model():
 
 
 TABLES = {"summary": summary, "float32": float32, "buffer-lengths": buffer_lengths, "long-text": long_text,
-          "state-error": state_error,
+          "state-error": state_error, "task-state-error": task_state_error,
           "recall": recall, "generation": generation, "kernels": kernels,
           "model": model}
 
