@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
@@ -30,7 +29,7 @@ class BenchKernels(unittest.TestCase):
                 running = subprocess.Popen([program.program(), "bench", "kernels", *small, "--repeats=100000000",
                                             f"--json={path}"], stdout=subprocess.PIPE, text=True)
                 self.assertIn("plain reads", running.stdout.readline())
-                running.send_signal(signal.SIGINT)
+                running.terminate()
                 running.stdout.close()
                 self.assertNotEqual(running.wait(), 0)
             self.assertEqual([file.name for file in pathlib.Path(made).iterdir()], ["old.json"])
