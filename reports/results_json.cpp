@@ -1,7 +1,6 @@
 // Results to and from JSON, field by field.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -233,18 +232,6 @@ void read(const json& from, Metric& to) {
   get(from, "n", to.n);
 }
 
-// Earlier revisions said how many units an interval is over, and of which kind it is, in words alone: "paired t over 5
-// blocks of ~256 tokens".
-void read_method(Delta& delta) {
-  constexpr std::string_view over = " over ";
-  if (const std::size_t found = delta.method.rfind(over); found != std::string::npos) {
-    std::int64_t units = 0;
-    const char *begin = delta.method.data() + found + over.size(), *end = delta.method.data() + delta.method.size();
-    if (std::from_chars(begin, end, units).ec == std::errc()) delta.units = units;
-  }
-  if (delta.method.find("score interval") != std::string::npos) delta.interval_kind = "score";
-}
-
 void read(const json& from, Delta& to) {
   get(from, "value", to.value);
   get(from, "low", to.low);
@@ -254,7 +241,6 @@ void read(const json& from, Delta& to) {
   get(from, "method", to.method);
   get(from, "units", to.units);
   if (from.contains("interval_kind")) get(from, "interval_kind", to.interval_kind);
-  if (!to.units && to.interval_kind.empty()) read_method(to);
 }
 
 void read(const json& from, ArmResult& to) {

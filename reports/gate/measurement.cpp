@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 
 #include "reports/gate/release.h"
@@ -36,20 +37,35 @@ std::optional<std::int64_t> count_behind(const Workload& workload, const std::st
   return metric == found->second.metrics.end() ? std::nullopt : metric->second.n;
 }
 
+// Files of earlier revisions said it in words alone: "paired t over 5 blocks of ~256 tokens".
+std::optional<std::int64_t> units_of(const Delta& delta) {
+  constexpr std::string_view over = " over ";
+  const std::size_t found = delta.method.rfind(over);
+  if (delta.units || found == std::string::npos) return delta.units;
+  const char *begin = delta.method.data() + found + over.size(), *end = delta.method.data() + delta.method.size();
+  std::int64_t units = 0;
+  return std::from_chars(begin, end, units).ec == std::errc() ? std::optional(units) : std::nullopt;
+}
+
+bool is_of_shares(const Delta& delta) {
+  if (!delta.interval_kind.empty()) return delta.interval_kind == "score";
+  return delta.method.find("score interval") != std::string::npos;  // likewise
+}
+
 // Metrics do not say over how many units their interval is; the deltas of a text's tokens are over the same.
 std::optional<std::int64_t> units_of_text(const Workload& workload) {
   if (workload.kind != "perplexity") return std::nullopt;
   for (const auto& [arm, deltas] : workload.deltas)
     if (const auto delta = deltas.find(names::delta_log_likelihood); delta != deltas.end())
-      if (delta->second.units) return delta->second.units;
+      if (const auto units = units_of(delta->second)) return units;
   return std::nullopt;
 }
 
 void read_delta(const Delta& delta, Measurement& measured) {
   measured.value = delta.value;
   measured.method = delta.method;
-  measured.units = delta.units;
-  measured.of_shares = delta.interval_kind == "score";
+  measured.units = units_of(delta);
+  measured.of_shares = is_of_shares(delta);
   measured.confidence = delta.confidence;
   if (delta.low && delta.high) measured.interval = Interval{*delta.low, *delta.high};
 }

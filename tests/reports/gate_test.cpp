@@ -227,6 +227,23 @@ Results results_of_units(int units) {
   return results;
 }
 
+// Files of earlier revisions have the words alone.
+TEST(GateWords, UnitsOutOfTheWordsOfAnEarlierRevision) {
+  const Rule wide = rule("delta.perplexity_relative", at_most(100.0));
+  const auto judged = [&](const std::string& method) {
+    Results results = gate_results();
+    for (auto& [arm, deltas] : results.workloads.at(0).deltas)
+      for (auto& [name, delta] : deltas) delta.units = {}, delta.interval_kind = "", delta.method = method;
+    return only(wide, results);
+  };
+  EXPECT_EQ(judged("paired t over 9 blocks of ~256 tokens").measured.units, 9);
+  EXPECT_NE(judged("paired t over 9 blocks of ~256 tokens").word, Word::pass);
+  EXPECT_EQ(judged("paired t over 10 blocks of ~256 tokens").word, Word::pass);
+  EXPECT_FALSE(judged("paired t over 10 blocks of ~256 tokens").measured.of_shares);
+  EXPECT_TRUE(judged("paired score interval (Tango), McNemar exact over 40 items").measured.of_shares);
+  EXPECT_EQ(judged("paired over all").measured.units, std::nullopt);
+}
+
 TEST(GateWords, FewUnitsNeverPass) {
   for (const char* metric : {"delta.perplexity_relative", "divergence.kl_mean"}) {
     const Rule wide = rule(metric, at_most(100.0));

@@ -51,25 +51,6 @@ TEST(ResultsJson, AnIntervalThatWasNotComputedIsAbsent) {
   EXPECT_TRUE(read.workloads[0].divergence.at("replay_float32").at("kl_mean").low);
 }
 
-// Files of earlier revisions have the words alone.
-TEST(ResultsJson, UnitsAndKindOfAnIntervalOutOfItsWords) {
-  const auto read_back = [](const std::string& method) {
-    const std::string arm = "replay_float32", name = "perplexity_relative";
-    Results results = sample_results();
-    Delta& delta = results.workloads[0].deltas.at(arm).at(name);
-    delta.method = method;
-    delta.units = {};
-    delta.interval_kind = "";
-    const Results read = results_from_json(to_json(results));
-    return read.workloads[0].deltas.at(arm).at(name);
-  };
-  EXPECT_EQ(read_back("paired t over 5 blocks of ~256 tokens").units, 5);
-  EXPECT_EQ(read_back("paired t over 5 blocks of ~256 tokens").interval_kind, "");
-  EXPECT_EQ(read_back("paired score interval (Tango), McNemar exact over 40 items").units, 40);
-  EXPECT_EQ(read_back("paired score interval (Tango), McNemar exact over 40 items").interval_kind, "score");
-  EXPECT_EQ(read_back("paired over all").units, std::nullopt);
-}
-
 TEST(ResultsJson, TaskFamiliesComeBackAndNameWhatIsThere) {
   Results results = sample_results();
   EXPECT_FALSE(to_json(results).contains("task_families"));
