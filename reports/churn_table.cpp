@@ -113,15 +113,16 @@ Blocks churn(const Results& /*results*/, const Workload& workload) {
                    row.check.bound ? significant(*row.check.bound, 3) : "", row.check.bound_from,
                    row.holds ? Text("holds").with(Tint::good) : strong("broken").with(Tint::bad)});
   const bool passed = broken_checks(workload) == 0;
-  return {Heading{3, "Churn"},
-          Paragraph{(passed ? Text("Pass") : strong("Failed")) + (": " + churn_verdict(workload) + ".")},
-          Paragraph{prose(
-              "*mixer*: outputs (a token each) and states of mixers, given equal inputs, against the sequence by "
-              "itself. *prefix*: the tensors that a saved prefix brings back. Both must be equal to the bit. *model*: "
-              "log-probabilities of forced tokens against the sequence by itself. *measured*: the largest deviation of the "
-              "named exact arm, measured in this run at the same and smaller batch sizes without any event; the bound "
-              "is the largest that its deviations lead one to expect of as many sequences.")},
-          table};
+  return {
+      Heading{3, "Churn"},
+      Paragraph{(passed ? Text("Pass") : strong("Failed")) + (": " + churn_verdict(workload) + ".")},
+      Paragraph{prose(
+          "*mixer*: outputs (a token each) and states of mixers, given equal inputs, against the sequence by "
+          "itself. *prefix*: the tensors that a saved prefix brings back. Both must be equal to the bit. *model*: "
+          "log-probabilities of forced tokens against the sequence by itself. *measured*: the largest deviation of the "
+          "named exact arm, measured in this run at the same and smaller batch sizes without any event; the bound "
+          "is the largest that its deviations lead one to expect of as many sequences.")},
+      table};
 }
 
 }  // namespace sections
