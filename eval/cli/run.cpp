@@ -118,7 +118,7 @@ void add_run_command(CLI::App& app) {
   command->add_flag("--quiet", options->quiet, "No progress on stderr");
   command->footer(
       "An interrupted run keeps the parts of its work that are finished and says which; the same command, without\n"
-      "--overwrite, goes on from there.\n"
+      "--overwrite, goes on from there. A churn workload is computed in one go and keeps no parts.\n"
       "On the CPU beside other busy programs, GOMP_SPINCOUNT=1000 in the environment makes runs several times faster.");
   command->callback([options] { run_command(*options); });
 }

@@ -163,14 +163,16 @@ reports::Workload run_workload(const RunContext& context, const WorkloadConfig& 
   return run_perplexity(context, workload, {folder.shard_folder(workload.name), folder.tokens_folder()});
 }
 
-// What a run that was stopped leaves: finished workloads and, of the one it was in, finished parts.
-std::string what_is_kept(std::size_t finished, const std::string& workload, std::size_t parts) {
+// What a run that was stopped leaves: finished workloads and, of the one it was in, finished parts. Churn writes none.
+std::string what_is_kept(std::size_t finished, const WorkloadConfig& workload, std::size_t parts) {
   const auto counted = [](std::size_t count, const char* what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
   };
   const std::string whole = finished == 0 ? "" : counted(finished, "finished workload") + " and ";
-  if (parts == 0) return fmt::format("{}nothing of '{}', no part of which was finished", whole, workload);
-  return fmt::format("{}{} of '{}'", whole, counted(parts, "finished part"), workload);
+  if (workload.kind == "churn")
+    return fmt::format("{}nothing of '{}': a churn workload is computed in one go", whole, workload.name);
+  if (parts == 0) return fmt::format("{}nothing of '{}', no part of which was finished", whole, workload.name);
+  return fmt::format("{}{} of '{}'", whole, counted(parts, "finished part"), workload.name);
 }
 
 // What run_workload() gives; an Interrupted says where the next run begins. `finished`: workloads that are.
@@ -181,9 +183,9 @@ reports::Workload run_or_say_what_is_kept(const RunContext& context, const Workl
   } catch (const Interrupted&) {
     const auto parts = static_cast<std::size_t>(folder.part_count(workload.name));
     const bool anything = finished > 0 || parts > 0;
-    throw Interrupted(fmt::format(
-        "stopped; kept: {}; the same command{} {}", what_is_kept(finished, workload.name, parts),
-        overwrite && anything ? " without --overwrite" : "", anything ? "goes on from there" : "starts anew"));
+    throw Interrupted(fmt::format("stopped; kept: {}; the same command{} {}", what_is_kept(finished, workload, parts),
+                                  overwrite && anything ? " without --overwrite" : "",
+                                  anything ? "goes on from there" : "starts anew"));
   }
 }
 

@@ -100,6 +100,26 @@ class ChurnRun(unittest.TestCase):
         both = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         self.assertEqual(both.stdout, done.stdout + done.stderr)
 
+    def stopped(self, *more):
+        """What is said last of a run that is stopped when it begins with 'decoded'."""
+        process = subprocess.Popen([program.program(), "run", self.work / "config.yaml", "--output", self.work / "out",
+                                    *more], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        self.addCleanup(process.stderr.close)
+        line = process.stderr.readline()
+        while line and not line.startswith("decoded: "):
+            line = process.stderr.readline()
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, said)
+        return said.splitlines()[-1]
+
+    def test_a_stopped_run_keeps_no_part_of_it_and_says_so(self):
+        text = config("tiny-nemotron-h").replace("length: 40\n", "length: 400\n")
+        (self.work / "config.yaml").write_text(text)
+        said = "replayeval: stopped; kept: {}nothing of 'decoded': a churn workload is computed in one go; the same command {}"
+        self.assertEqual(self.stopped("--only", "decoded"), said.format("", "starts anew"))
+        self.assertEqual(self.stopped(), said.format("1 finished workload and ", "goes on from there"))
+
     def test_every_chance_may_be_certain(self):
         text = config("tiny-nemotron-h").replace("evict: 0.05", "evict: 1").replace("save: 0.1", "save: 0")
         text = text.replace("pad: 0.3", "pad: 1\n    level: mixers\n    mixers: 1\n    sequences: 4").replace("[3, 5]", "[3]")
