@@ -236,10 +236,10 @@ TEST(GateWords, UnitsOutOfTheWordsOfAnEarlierRevision) {
       for (auto& [name, delta] : deltas) delta.units = {}, delta.interval_kind = "", delta.method = method;
     return only(wide, results);
   };
-  EXPECT_EQ(judged("paired t over 9 blocks of ~256 tokens").measured.units, 9);
-  EXPECT_NE(judged("paired t over 9 blocks of ~256 tokens").word, Word::pass);
-  EXPECT_EQ(judged("paired t over 10 blocks of ~256 tokens").word, Word::pass);
-  EXPECT_FALSE(judged("paired t over 10 blocks of ~256 tokens").measured.of_shares);
+  EXPECT_EQ(judged("paired bootstrap over 9 blocks of ~256 tokens").measured.units, 9);
+  EXPECT_NE(judged("paired bootstrap over 9 blocks of ~256 tokens").word, Word::pass);
+  EXPECT_EQ(judged("paired bootstrap over 10 blocks of ~256 tokens").word, Word::pass);
+  EXPECT_FALSE(judged("paired bootstrap over 10 blocks of ~256 tokens").measured.of_shares);
   EXPECT_TRUE(judged("paired score interval (Tango), McNemar exact over 40 items").measured.of_shares);
   EXPECT_EQ(judged("paired over all").measured.units, std::nullopt);
 }
