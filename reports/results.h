@@ -25,7 +25,7 @@ struct Delta {  // arm minus baseline, paired
   double value = 0.0;
   std::optional<double> low, high, p_value, confidence;
   std::string method;                      // e.g. "paired bootstrap over blocks", "paired t over blocks": for people
-  std::string interval_kind = {};          // bootstrap | t | score | pooled; empty: no interval
+  std::string interval_kind = {};          // bootstrap | t | score | exact | pooled; empty: no interval
   std::optional<std::int64_t> units = {};  // documents, blocks or items behind the interval
 };
 

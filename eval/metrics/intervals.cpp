@@ -157,11 +157,21 @@ Estimate bootstrap_estimate(const Units& units, const IntervalOptions& options, 
   return estimate;
 }
 
+// Each end is the further one of both intervals: few units may hide the skew that one knows of, or feign it.
+void reach_as_far_as(const Estimate& t, Estimate& bootstrap) {
+  bootstrap.interval = Interval{std::min(bootstrap.interval->low, t.interval->low),
+                                std::max(bootstrap.interval->high, t.interval->high)};
+  const std::string name = "bootstrap";
+  bootstrap.method.insert(bootstrap.method.find(name) + name.size(), " and t");
+}
+
 MeanEstimate both_intervals(const Units& units, const IntervalOptions& options, const std::string& prefix) {
   MeanEstimate estimate;
   estimate.t = t_estimate(units, options, prefix);
   estimate.primary =
       estimate.t.units < fewest_units_for_bootstrap ? estimate.t : bootstrap_estimate(units, options, prefix);
+  if (estimate.primary.kind == IntervalKind::bootstrap && estimate.t.units < fewest_units_for_bootstrap_alone)
+    reach_as_far_as(estimate.t, estimate.primary);
   return estimate;
 }
 

@@ -105,8 +105,26 @@ TEST(ClusteredMean, TheTIntervalSpeaksForFewUnits) {
   EXPECT_EQ(nine.primary.interval->high, nine.t.interval->high);
   EXPECT_EQ(nine.primary.p_value, nine.t.p_value);
   const MeanEstimate ten = clustered_mean(noise(10, 11), documents(10, 1), options);
-  EXPECT_EQ(ten.primary.method, "bootstrap (BCa, 2000 samples) over 10 documents");
-  EXPECT_NE(ten.primary.interval->low, ten.t.interval->low);
+  EXPECT_EQ(ten.primary.method, "bootstrap and t (BCa, 2000 samples) over 10 documents");
+  EXPECT_EQ(ten.primary.kind, IntervalKind::bootstrap);
+}
+
+// Skewed units: t's interval is symmetric, BCa's reaches further to the long tail. Below 96 units both count.
+TEST(ClusteredMean, OfFewUnitsEachEndIsTheFurtherOne) {
+  IntervalOptions options;
+  options.min_documents = 1;
+  const auto skewed = [](std::int64_t n) {
+    Values values = noise(n, 11);
+    for (double& value : values) value = std::exp(2.0 * value);
+    return values;
+  };
+  const MeanEstimate few = clustered_mean(skewed(40), documents(40, 1), options);
+  EXPECT_EQ(few.primary.interval->low, few.t.interval->low) << "t's, which knows of no skew";
+  EXPECT_GT(few.primary.interval->high, few.t.interval->high) << "BCa's";
+  const MeanEstimate many = clustered_mean(skewed(96), documents(96, 1), options);
+  EXPECT_EQ(many.primary.method, "bootstrap (BCa, 2000 samples) over 96 documents");
+  EXPECT_GT(many.primary.interval->low, many.t.interval->low);
+  EXPECT_GT(many.primary.interval->high, many.t.interval->high);
 }
 
 // The ratio estimator by hand: sums 3, -1 and 1 over 2, 1 and 1 tokens; R = 3/4, residuals 3/2, -7/4 and 1/4,
@@ -138,7 +156,7 @@ TEST(ClusteredMean, ResamplesDocumentsWhereThereAreEnough) {
   const Values values = noise(20 * 100, 5);
   const MeanEstimate mean = clustered_mean(values, documents(20, 100), {});
   EXPECT_EQ(mean.primary.units, 20);
-  EXPECT_EQ(mean.primary.method, "bootstrap (BCa, 2000 samples) over 20 documents");
+  EXPECT_EQ(mean.primary.method, "bootstrap and t (BCa, 2000 samples) over 20 documents");
   EXPECT_EQ(mean.t.method, "t over 20 documents");
 }
 
@@ -152,7 +170,7 @@ TEST(ClusteredMean, CutsFewLongDocumentsIntoBlocks) {
   EXPECT_EQ(mean.primary.method, "paired t over 5 blocks of ~256 tokens");
   document.resize(2900, 1);  // 7 more
   EXPECT_EQ(paired_delta(noise(2900, 6), noise(2900, 7), document, {}).primary.method,
-            "paired bootstrap (BCa, 2000 samples) over 11 blocks of ~256 tokens");
+            "paired bootstrap and t (BCa, 2000 samples) over 11 blocks of ~256 tokens");
 }
 
 TEST(ClusteredMean, BootstrapIsSeededAndReproducible) {

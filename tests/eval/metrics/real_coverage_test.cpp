@@ -154,7 +154,8 @@ std::vector<Case> text_cases() {
   std::vector<Case> cases;
   for (const std::size_t arm : {0U, 1U}) {
     const std::string of = std::string(" of ") + arm_names[arm];
-    cases.push_back({"perplexity delta (BCa, t of fewer than 10)" + of, delta_of(arm), primary_of, false});
+    cases.push_back({"perplexity delta (t, from 10 units on and BCa, from 96 on BCa alone)" + of, delta_of(arm),
+                     primary_of, false});
     cases.push_back({"perplexity delta (t)" + of, delta_of(arm), t_of, false});
     cases.push_back({"mean KL (studentised)" + of, kl_of(arm), studentised_of, arm == 1});
     cases.push_back({"mean dp (t)" + of, delta_p_of(arm), t_of, false});
