@@ -17,6 +17,7 @@
 #include "eval/comparator/result_folder.h"
 #include "eval/comparator/tasks/task_families.h"
 #include "reports/bench_file.h"
+#include "reports/consistency.h"
 #include "reports/figures.h"
 #include "reports/findings.h"
 #include "reports/html/report.h"
@@ -152,9 +153,21 @@ reports::Results merged(const std::vector<reports::NamedResults>& all) {
   return results;
 }
 
+// What no run of this program writes is shown as it is; the gate refuses it.
+void warn_of_contradictions(const reports::NamedResults& one) {
+  try {
+    reports::check_consistency(one.results, one.name);
+  } catch (const reports::ResultsError& contradiction) {
+    say("replayeval: warning: {}\n", contradiction.what());
+  }
+}
+
 void report_command(const Options& options) {
   std::vector<reports::NamedResults> all;  // every one is read before anything is written
-  for (const std::string& path : options.results) all.push_back({path, reports::load_results(path)});
+  for (const std::string& path : options.results) {
+    all.push_back({path, reports::load_results(path)});
+    warn_of_contradictions(all.back());
+  }
   Reported reported{{}, options.output, html_options(options)};
   if (options.output.empty() && all.size() > 1)
     throw reports::ResultsError("report: several results are merged into one report; expected --output DIR for it");

@@ -169,6 +169,19 @@ class ReportTest(unittest.TestCase):
         printed = json.loads(program.call("report", self.result("r"), "--json").stdout)
         self.assertEqual(printed, RESULTS)
 
+    def test_a_hand_edited_delta_is_said(self):
+        folder = self.result("r")
+        self.assertNotIn("warning", program.call("report", folder, "--output", self.path / "sound").stderr)
+        results = json.loads((folder / "results.json").read_text())
+        for deltas in results["workloads"][0]["deltas"].values():
+            for delta in deltas.values():
+                if "low" in delta:
+                    delta["value"] = delta["low"] - 0.5
+        (folder / "results.json").write_text(json.dumps(results))
+        done = program.call("report", folder, "--output", self.path / "edited")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"warning: {folder}", done.stderr)
+
     def test_unwritable_output(self):
         (self.path / "file").write_text("")
         self.expect_refused("cannot be made", self.result("r"), "--output", self.path / "file" / "sub")
