@@ -234,7 +234,7 @@ def microseconds(cell):
 
 
 def kernels():
-    """A layer's decode step over whole ring cycles: exact / replay, microseconds, the ratio, and that at mixed ring positions."""
+    """A layer's decode step: exact / replay, microseconds, the ratio, and that at mixed ring positions."""
     rows, batches = [], (1, 8, 32, 128, 256, 512)
     for file, family in (("kernels-mamba2", "Mamba-2"), ("kernels-gated_delta", "Gated DeltaNet"),
                          ("kernels-gated_delta-inputs", "Gated DeltaNet, ring of inputs"),

@@ -151,25 +151,24 @@ void pool(const RunContext& context, const std::string& task, const Answered& al
   }
 }
 
-// Of each task in turn a document of the greatest length, so that several kinds and depths speak.
-ProbedSequences probe_documents(const WorkloadConfig& workload, std::vector<datasets::RecallTask>& tasks) {
+// Of each task in turn a document of `longest` tokens, so that several kinds and depths speak.
+ProbedSequences probe_documents(const WorkloadConfig& workload, std::vector<datasets::RecallTask>& tasks,
+                                std::int64_t longest) {
   ProbedSequences sequences;
-  const StateErrorConfig& config = *workload.state_error;
-  std::int64_t longest = 0, turns = 0;
-  for (const datasets::RecallTask& task : tasks) {
-    for (const datasets::RecallCell& cell : task.cells()) longest = std::max(longest, cell.length);
-    turns = std::max(turns, static_cast<std::int64_t>(task.cells().size()) * task.spec().items);
-  }
-  for (std::int64_t turn = 0; turn < turns; ++turn)
+  const auto wanted = static_cast<std::size_t>(workload.state_error->sequences);
+  bool any_left = true;
+  for (std::int64_t turn = 0; any_left && sequences.size() < wanted; ++turn) {
+    any_left = false;
     for (datasets::RecallTask& task : tasks) {
       std::vector<datasets::RecallCell> cells = task.cells();
       std::erase_if(cells, [&](const datasets::RecallCell& cell) { return cell.length != longest; });
       const auto count = static_cast<std::int64_t>(cells.size());
-      if (static_cast<std::int64_t>(sequences.size()) == config.sequences) return sequences;
-      if (turn >= count * task.spec().items) continue;
+      if (turn >= count * task.spec().items || sequences.size() == wanted) continue;
+      any_left = true;
       const datasets::RecallItem item = task.item(cells[static_cast<std::size_t>(turn % count)], turn / count);
       sequences.emplace_back(item.tokens.begin(), item.tokens.end());
     }
+  }
   return sequences;
 }
 
@@ -226,7 +225,7 @@ reports::Workload run_recall(const RunContext& context, const WorkloadConfig& wo
   result.data["tokens_decoded"] = parts.costs().decoded_tokens;
   summarise_costs(context, parts.costs(), result);
   describe_memory(context, result);
-  if (workload.state_error) probe_states(context, workload, probe_documents(workload, tasks), result);
+  if (workload.state_error) probe_states(context, workload, probe_documents(workload, tasks, longest), result);
   return result;
 }
 
