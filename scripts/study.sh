@@ -29,7 +29,7 @@ list_parts() {
   for config in "${CONFIGS[@]}"; do
     while read -r workload; do printf 'h200-%s/%s\n' "$config" "$workload"; done < <(workloads_of "$config")
   done
-  printf 'speed/%s\n' kernels buffer-lengths model scoring
+  printf 'speed/%s\n' kernels buffer-lengths model model-context scoring
 }
 
 kernels() {  # FILE OPTIONS...
@@ -38,15 +38,15 @@ kernels() {  # FILE OPTIONS...
   "$program" bench kernels --device cuda "$@" --json "$SPEED/$file.json.new" && mv "$SPEED/$file.json"{.new,}
 }
 
-model() {  # FILE OPTIONS...
-  local file=$1
-  shift
-  "$program" bench model configs/shapes/nemotron-h-8b.yaml --device cuda "$@" --json >"$SPEED/$file.json.new" &&
+model() {  # FILE SHAPE OPTIONS...
+  local file=$1 shape=$2
+  shift 2
+  "$program" bench model "configs/shapes/$shape.yaml" --device cuda "$@" --json >"$SPEED/$file.json.new" &&
     mv "$SPEED/$file.json"{.new,}
 }
 
 speed() {  # PART
-  local batches=(--batch 1 8 32 128 256 512) length
+  local batches=(--batch 1 8 32 128 256 512) arms=exact-f32,replay-f32-ring-bf16 length
   mkdir -p "$SPEED"
   case $1 in
     kernels)
@@ -62,8 +62,15 @@ speed() {  # PART
           --buffer-len "$length" || return
       done
       ;;
-    model) model model --arms exact-f32,replay-f32,exact-f16,replay-f16 --rounds 3 --batch 1,8,32,128,256,512 ;;
-    scoring) model scoring --arms exact-f32,replay-f32 --teacher-forced --sequences 16 --tokens 2048 ;;
+    model)
+      model model nemotron-h-8b --arms "$arms,exact-f16,replay-f16" --rounds 3 "${batches[@]}" || return
+      model model-qwen3.5-9b qwen3.5-9b --arms "$arms,exact-bf16,replay-bf16" --rounds 3 "${batches[@]}"
+      ;;
+    model-context)
+      model model-context nemotron-h-8b --arms "$arms" --rounds 3 --context 2048 --batch 32 128 || return
+      model model-qwen3.5-9b-context qwen3.5-9b --arms "$arms" --rounds 3 --context 2048 --batch 32 128
+      ;;
+    scoring) model scoring nemotron-h-8b --arms "$arms" --teacher-forced --sequences 16 --tokens 2048 ;;
     *) fail "no part speed/$1: scripts/study.sh --list names them" ;;
   esac
 }

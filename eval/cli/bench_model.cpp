@@ -86,6 +86,7 @@ void bench_models(const Arguments& arguments) {
     return;
   }
   nlohmann::json all = describe(report);
+  all["tool"] = tool_description();
   all["environment"] = environment_description(model->options().device);
   all["model_type"] = model->model_type();
   all["parameters"] = model->parameter_count();

@@ -29,6 +29,7 @@ struct Options {
   std::string family = "mamba2";
   std::string part = "recurrence";
   std::string json;
+  Provenance provenance;  // may be empty
   std::vector<std::int64_t> batches = {1, 8, 32, 128, 256, 512};
   std::vector<std::string> states;  // by default the family's usual ones
   std::string ring = "bfloat16";
@@ -168,7 +169,9 @@ fs::path written_as(const fs::path& name) {
   throw std::runtime_error(name + ": cannot be written; expected a file for --json");
 }
 
-void write_file(const std::string& name, const nlohmann::json& contents) {
+void write_file(const Options& options, nlohmann::json contents) {
+  if (options.provenance) contents.update(options.provenance(options.device == "cuda"));
+  const std::string& name = options.json;
   const fs::path part = written_as(name);
   std::ofstream file(part);
   file << contents.dump(2) << '\n';
@@ -192,7 +195,7 @@ void write_json(const Options& options, const BenchDevice& device, double bandwi
                  {"repeats", options.repeats},
                  {"rows", nlohmann::json::array()}});
   for (const Row& row : rows) result["rows"].push_back(to_json(row));
-  write_file(options.json, result);
+  write_file(options, std::move(result));
 }
 
 // As a layer of that family has them beside its recurrence.
@@ -228,7 +231,7 @@ void run_mixer_part(const Options& options, BenchDevice& device, double bandwidt
                  {"part", options.part},
                  {"repeats", options.repeats},
                  {"rows", rows}});
-  write_file(options.json, result);
+  write_file(options, std::move(result));
 }
 
 void set_defaults(Options& options) {
@@ -283,9 +286,10 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_kernel_bench(CLI::App& command) {
+void add_kernel_bench(CLI::App& command, Provenance provenance) {
   auto shared = std::make_shared<Options>();
   Options& options = *shared;
+  options.provenance = std::move(provenance);
   command.add_option("--device", options.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
   command.add_option("--family", options.family)->check(CLI::IsMember({"mamba2", "gated_delta", "kda"}));
   command.add_option("--part", options.part, "What of the mixer: its recurrence, or what stands before and after it")

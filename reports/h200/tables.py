@@ -246,25 +246,60 @@ def kernels():
     return markdown(["layers", "state"] + [f"batch {batch}" for batch in batches], rows)
 
 
+def ring_lengths():
+    """Exact over replay, times as fast, by the ring's length."""
+    lengths, rows = (4, 8, 16, 32), []
+    for family, layers in (("mamba2", "Mamba-2"), ("gated_delta", "Gated DeltaNet")):
+        files = [speed(f"kernels-{family}" + ("" if length == 16 else f"-L{length}"))["rows"] for length in lengths]
+        for cell in files[0]:
+            key = (cell["state"], cell["batch"])
+            same = [next(c for c in rows_of if (c["state"], c["batch"]) == key) for rows_of in files]
+            rows.append([layers, *map(str, key)] + [f"{c['exact']['microseconds'] / c['replay']['microseconds']:.2f}"
+                                                    for c in same])
+    return markdown(["layers", "state", "batch"] + [f"L = {length}" for length in lengths], rows)
+
+
+def memory():
+    """What a sequence's state and ring take in the served runs, and the sum over the exact float32 state."""
+    rows = []
+    for family, results in runs():
+        arms = workload(results, "text")["arms"]
+        whole = arms[results["baseline"]]["state_bytes"]
+        for arm in arms_of(results):
+            state, ring = arms[arm]["state_bytes"], arms[arm].get("ring_bytes", 0)
+            rows.append([family, f"`{arm}`", f"{state / 1024:,.0f}", f"{ring / 1024:,.0f}",
+                         f"{(state + ring) / whole:.2f}"])
+    return markdown(["layers", "arm", "state, KiB", "ring, KiB", "both, of a float32 state"], rows)
+
+
+def paired_arms(bench):
+    """(state type, exact arm, replay arm) of a `bench model` file."""
+    exact = {arm["state_storage"]["dtype"]: arm["name"] for arm in bench["arms"] if arm["executor"] == "exact"}
+    for arm in bench["arms"]:
+        if arm["executor"] == "replay":
+            yield arm["state_storage"]["dtype"], exact[arm["state_storage"]["dtype"]], arm["name"]
+
+
 def model():
-    """A whole step of the 8B shape: exact / replay, milliseconds, and the ratio."""
-    rows, cells = [], speed("model")["rows"]
-    batches = sorted({cell["batch"] for cell in cells})
-    for state, name in (("f32", "float32"), ("f16", "float16")):
-        row = [name]
-        for batch in batches:
-            exact, replay = (next(1e3 * cell["step_seconds"]["median"] for cell in cells
-                                  if (cell["arm"], cell["batch"]) == (f"{executor}-{state}", batch))
-                             for executor in ("exact", "replay"))
-            row.append(f"{exact:.2f} / {replay:.2f} = {exact / replay:.2f}")
-        rows.append(row)
-    return markdown(["state"] + [f"batch {batch}" for batch in batches], rows)
+    """A whole step of a shape with random weights: exact / replay, milliseconds, and the ratio."""
+    rows, batches = [], (1, 8, 32, 128, 256, 512)
+    for file, name in (("model", "8B, Mamba-2"), ("model-qwen3.5-9b", "9B, Gated DeltaNet"),
+                       ("model-context", "8B, Mamba-2"), ("model-qwen3.5-9b-context", "9B, Gated DeltaNet")):
+        if not os.path.exists(os.path.join(HERE, "speed", file + ".json")):
+            continue
+        bench = speed(file)
+        steps = {(row["arm"], row["batch"]): 1e3 * row["step_seconds"]["median"] for row in bench["rows"]}
+        for state, exact, replay in paired_arms(bench):
+            rows.append([name, f"{bench['context']:,}", state] + [
+                f"{steps[exact, batch]:.2f} / {steps[replay, batch]:.2f} = {steps[exact, batch] / steps[replay, batch]:.2f}"
+                if (exact, batch) in steps else "" for batch in batches])
+    return markdown(["shape", "context", "state"] + [f"batch {batch}" for batch in batches], rows)
 
 
 TABLES = {"summary": summary, "float32": float32, "buffer-lengths": buffer_lengths, "long-text": long_text,
           "state-error": state_error, "task-state-error": task_state_error,
-          "recall": recall, "generation": generation, "kernels": kernels,
-          "model": model}
+          "recall": recall, "generation": generation, "kernels": kernels, "ring-lengths": ring_lengths,
+          "memory": memory, "model": model}
 
 
 def with_tables(text):

@@ -53,6 +53,7 @@ class Bench(unittest.TestCase):
             self.assertEqual(found[key], value)
         self.assertGreater(found["load_seconds"], 0)
         self.assertTrue(found["environment"])
+        self.assertRegex(found["tool"]["git"], "^[0-9a-f]{7}")
         self.assertEqual([(arm["name"], arm["executor"]) for arm in found["arms"]],
                          [("exact", "exact"), ("five", "replay"), ("eight", "replay")])
         self.assertEqual([(row["batch"], row["arm"]) for row in found["rows"]],

@@ -48,6 +48,8 @@ class BenchKernels(unittest.TestCase):
                 found = json.loads(path.read_text())
                 self.assertEqual([(row["state"], row["batch"]) for row in found["rows"]],
                                  [(state, batch) for state in states for batch in (1, 3)])
+                self.assertRegex(found["tool"]["git"], "^[0-9a-f]{7}")
+                self.assertRegex(found["environment"]["date"], r"^20\d\d-\d\d-\d\dT")
                 self.assertIn("at mixed ring positions", done.stdout)
                 self.assertIn("y against the CPU kernels", done.stdout)
                 for row in found["rows"]:
