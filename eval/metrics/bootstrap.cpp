@@ -47,15 +47,16 @@ struct Sums {
   }
 };
 
-// The distances of resampled means in their own standard errors, ascending; resamples without spread are left out.
-std::vector<double> resampled_t(const std::vector<Residual>& units, const IntervalOptions& options) {
+// The distances of resampled means in their own standard errors, ascending. Resamples of (nearly) one unit alone, whose
+// spread is no thousandth of `error`, are left out.
+std::vector<double> resampled_t(const std::vector<Residual>& units, double error, const IntervalOptions& options) {
   std::mt19937_64 random(options.seed);
   std::vector<double> result;
   for (std::int64_t s = 0; s < options.bootstrap_samples; ++s) {
     Sums sums;
     for (std::size_t u = 0; u < units.size(); ++u) sums.add(units[draw_below(random, units.size())]);
-    const double error = sums.standard_error();
-    if (error > 0.0) result.push_back(sums.distance() / error);
+    const double own = sums.standard_error();
+    if (own > 1e-3 * error) result.push_back(sums.distance() / own);
   }
   std::sort(result.begin(), result.end());
   return result;
@@ -77,22 +78,23 @@ double sorted_quantile(const std::vector<double>& sorted, double probability) {
 
 Estimate studentised_mean(std::span<const double> values, std::span<const std::int64_t> document,
                           const IntervalOptions& options) {
-  Estimate estimate = clustered_t(values, document, options);
-  constexpr std::int64_t fewest = 6;
-  if (estimate.units < fewest) return estimate;
+  const Estimate student = clustered_t(values, document, options);
+  if (!student.interval) return student;
   const ResamplingUnits units = resampling_units(document, options);
-  estimate.method =
-      "studentised bootstrap (" + std::to_string(options.bootstrap_samples) + " samples) " + units.description;
-  const std::vector<Residual> residuals = residuals_of(values, units, estimate.value);
+  const std::vector<Residual> residuals = residuals_of(values, units, student.value);
   Sums all;
   for (const Residual& unit : residuals) all.add(unit);
   const double error = all.standard_error();
-  if (error == 0.0) return estimate;  // all alike: the t interval is the point, too
-  const std::vector<double> t = resampled_t(residuals, options);
+  const std::vector<double> t = error > 0.0 ? resampled_t(residuals, error, options) : std::vector<double>{};
+  if (t.empty()) return student;
+  Estimate estimate = student;
+  estimate.kind = IntervalKind::bootstrap;
+  estimate.p_value.reset();
+  estimate.method =
+      "studentised bootstrap and t (" + std::to_string(options.bootstrap_samples) + " samples) " + units.description;
   const double tail = (1.0 - options.confidence) / 2.0;
-  // Where one unit has nearly everything both quantiles may lie on one side; the mean itself is never excluded.
-  const double above = std::max(0.0, sorted_quantile(t, 1.0 - tail)), below = std::min(0.0, sorted_quantile(t, tail));
-  estimate.interval = Interval{estimate.value - error * above, estimate.value - error * below};
+  estimate.interval->low = std::min(student.interval->low, student.value - error * sorted_quantile(t, 1.0 - tail));
+  estimate.interval->high = std::max(student.interval->high, student.value - error * sorted_quantile(t, tail));
   return estimate;
 }
 

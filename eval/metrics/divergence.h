@@ -57,9 +57,9 @@ class DivergenceAccumulator {
 
 // What reports show of one arm, by the names of results.json: kl_mean, kl_median, kl_p90, kl_p99, kl_p99.9, kl_max;
 // dp_mean, dp_rms, dp_p1, dp_p5, dp_median, dp_p95, dp_p99; same_top1, tie_share; top1_changed_untied (share of tokens
-// whose top-1 differs though neither side was tied). Over documents or blocks kl_mean carries the interval of
-// studentised_mean(), dp_mean that of clustered_t(), same_top1 that of token_share(); the others carry none. Throws
-// std::invalid_argument on empty or unequally long arrays.
+// whose top-1 differs though neither side was tied). Over documents or blocks kl_mean and dp_mean carry the
+// interval of studentised_mean(), same_top1 that of token_share(); the others carry none. Throws std::invalid_argument
+// on empty or unequally long arrays.
 std::map<std::string, Estimate> summary(const TokenDivergence& arm, const TokenDivergence& baseline,
                                         std::span<const std::int64_t> document, const IntervalOptions& options);
 

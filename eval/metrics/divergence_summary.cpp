@@ -79,7 +79,7 @@ std::map<std::string, Estimate> summary(const TokenDivergence& arm, const TokenD
   add_quantiles(arm.kl, kl_quantiles, result);
   add_quantiles(arm.delta_p, dp_quantiles, result);
   result["kl_mean"] = within(studentised_mean(widened(arm.kl), document, options), 0.0, HUGE_VAL);
-  result["dp_mean"] = clustered_t(widened(arm.delta_p), document, options);
+  result["dp_mean"] = studentised_mean(widened(arm.delta_p), document, options);
   result["dp_rms"] = plain(root_mean_square(arm.delta_p), n);
   result["same_top1"] = token_share(arm.same_top1, document, options);
   result["tie_share"] = plain(share(arm.tie), n);

@@ -1,9 +1,7 @@
-// Clustered means, their bootstrap and t intervals, and what is made of them.
+// Clustered means, their t intervals, and what is made of them.
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <random>
 #include <stdexcept>
 
 #include "eval/metrics/bootstrap.h"
@@ -66,13 +64,14 @@ Estimate start_estimate(const Units& units, const IntervalOptions& options) {
 // Few units that are alike say nothing of others. What rounding makes of equal ones is no spread either.
 bool few_and_alike(const Estimate& estimate, double standard_error) {
   constexpr double rounding = 1e-14;
-  return estimate.units < fewest_units_for_bootstrap && standard_error <= rounding * std::abs(estimate.value);
+  constexpr std::int64_t many = 10;
+  return estimate.units < many && standard_error <= rounding * std::abs(estimate.value);
 }
 
 // Linearised variance of the ratio sum / tokens (Cochran 1977, 6.4), with units as clusters.
-Estimate t_estimate(const Units& units, const IntervalOptions& options, const std::string& prefix) {
+Estimate t_estimate(const Units& units, const IntervalOptions& options) {
   Estimate estimate = start_estimate(units, options);
-  estimate.method = prefix + "t " + units.description;
+  estimate.method = "t " + units.description;
   const auto m = static_cast<double>(units.units.size());
   if (estimate.units < fewest_units_for_interval) return estimate;
   double squares = 0.0;
@@ -92,86 +91,12 @@ Estimate t_estimate(const Units& units, const IntervalOptions& options, const st
   return estimate;
 }
 
-std::vector<double> resampled_means(const std::vector<Unit>& units, std::int64_t samples, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<double> means;
-  means.reserve(static_cast<std::size_t>(samples));
-  for (std::int64_t s = 0; s < samples; ++s) {
-    double sum = 0.0, tokens = 0.0;
-    for (std::size_t u = 0; u < units.size(); ++u) {
-      const Unit& unit = units[draw_below(random, units.size())];
-      sum += unit.sum;
-      tokens += unit.tokens;
-    }
-    means.push_back(sum / tokens);
-  }
-  return means;
-}
-
-// Skewness of the estimate under deletion of one unit: Efron's acceleration.
-double acceleration(const Units& units) {
-  std::vector<double> left_out;
-  double mean = 0.0;
-  for (const Unit& unit : units.units) {
-    left_out.push_back((units.sum - unit.sum) / (units.tokens - unit.tokens));
-    mean += left_out.back() / static_cast<double>(units.units.size());
-  }
-  double squares = 0.0, cubes = 0.0;
-  for (const double value : left_out) {
-    const double difference = mean - value;
-    squares += difference * difference;
-    cubes += difference * difference * difference;
-  }
-  return squares > 0.0 ? cubes / (6.0 * std::pow(squares, 1.5)) : 0.0;
-}
-
-// Resampling m units understates the spread by sqrt((m - 1) / m) and knows nothing of the t distribution's wider tails;
-// Hesterberg (2015, "expanded percentile") makes up for both by asking for quantiles further out.
-double expanded_normal_quantile(double confidence, std::size_t units) {
-  const auto m = static_cast<double>(units);
-  const boost::math::students_t t(m - 1.0);
-  return std::sqrt(m / (m - 1.0)) * boost::math::quantile(t, 0.5 + confidence / 2.0);
-}
-
-Estimate bootstrap_estimate(const Units& units, const IntervalOptions& options, const std::string& prefix) {
-  Estimate estimate = start_estimate(units, options);
-  estimate.kind = IntervalKind::bootstrap;
-  estimate.method =
-      prefix + "bootstrap (BCa, " + std::to_string(options.bootstrap_samples) + " samples) " + units.description;
-  std::vector<double> means = resampled_means(units.units, options.bootstrap_samples, options.seed);
-  std::sort(means.begin(), means.end());
-  const auto [first, last] = std::equal_range(means.begin(), means.end(), estimate.value);
-  const double below = static_cast<double>(first - means.begin()) + 0.5 * static_cast<double>(last - first);
-  const boost::math::normal normal;
-  const auto samples = static_cast<double>(means.size());
-  const double bias = boost::math::quantile(normal, (below + 0.5) / (samples + 1.0));
-  const double a = acceleration(units);
-  const double reach = expanded_normal_quantile(options.confidence, units.units.size());
-  const auto bound = [&](double z) {
-    const double from_bias = bias + z, stretch = 1.0 - a * from_bias;
-    // Beyond the pole of an extreme skew only the outermost sample is left.
-    if (stretch <= 0.0) return from_bias > 0.0 ? means.back() : means.front();
-    return sorted_quantile(means, boost::math::cdf(normal, bias + from_bias / stretch));
-  };
-  estimate.interval = Interval{bound(-reach), bound(reach)};
-  return estimate;
-}
-
-// Each end is the further one of both intervals: few units may hide the skew that one knows of, or feign it.
-void reach_as_far_as(const Estimate& t, Estimate& bootstrap) {
-  bootstrap.interval = Interval{std::min(bootstrap.interval->low, t.interval->low),
-                                std::max(bootstrap.interval->high, t.interval->high)};
-  const std::string name = "bootstrap";
-  bootstrap.method.insert(bootstrap.method.find(name) + name.size(), " and t");
-}
-
-MeanEstimate both_intervals(const Units& units, const IntervalOptions& options, const std::string& prefix) {
-  MeanEstimate estimate;
-  estimate.t = t_estimate(units, options, prefix);
-  estimate.primary =
-      estimate.t.units < fewest_units_for_bootstrap ? estimate.t : bootstrap_estimate(units, options, prefix);
-  if (estimate.primary.kind == IntervalKind::bootstrap && estimate.t.units < fewest_units_for_bootstrap_alone)
-    reach_as_far_as(estimate.t, estimate.primary);
+MeanEstimate both_intervals(std::span<const double> values, std::span<const std::int64_t> document,
+                            const IntervalOptions& options, const std::string& prefix) {
+  MeanEstimate estimate{.primary = studentised_mean(values, document, options),
+                        .t = clustered_t(values, document, options)};
+  estimate.primary.method.insert(0, prefix);
+  estimate.t.method.insert(0, prefix);
   return estimate;
 }
 
@@ -194,24 +119,24 @@ double mean_of(std::span<const double> values) {
 
 MeanEstimate clustered_mean(std::span<const double> values, std::span<const std::int64_t> document,
                             const IntervalOptions& options) {
-  return both_intervals(make_units(values, document, options), options, "");
+  return both_intervals(values, document, options, "");
 }
 
 MeanEstimate paired_delta(std::span<const double> baseline_log_prob, std::span<const double> arm_log_prob,
                           std::span<const std::int64_t> document, const IntervalOptions& options) {
   const std::vector<double> values = differences(baseline_log_prob, arm_log_prob);
-  return both_intervals(make_units(values, document, options), options, "paired ");
+  return both_intervals(values, document, options, "paired ");
 }
 
 MeanEstimate paired_delta(std::span<const float> baseline_log_prob, std::span<const float> arm_log_prob,
                           std::span<const std::int64_t> document, const IntervalOptions& options) {
   const std::vector<double> values = differences(baseline_log_prob, arm_log_prob);
-  return both_intervals(make_units(values, document, options), options, "paired ");
+  return both_intervals(values, document, options, "paired ");
 }
 
 Estimate clustered_t(std::span<const double> values, std::span<const std::int64_t> document,
                      const IntervalOptions& options) {
-  return t_estimate(make_units(values, document, options), options, "");
+  return t_estimate(make_units(values, document, options), options);
 }
 
 Estimate perplexity(std::span<const double> log_prob, std::span<const std::int64_t> document,

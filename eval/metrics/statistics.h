@@ -26,7 +26,7 @@ struct Estimate {
   std::int64_t units = 0;         // resampling units (documents or blocks) behind the interval
   double confidence = 0.0;        // of the interval
   IntervalKind kind = IntervalKind::t;
-  std::string method;  // e.g. "paired bootstrap (BCa, 2000 samples) over 83 blocks of ~256 tokens"
+  std::string method;  // e.g. "paired t over 83 blocks of ~256 tokens"
 };
 
 // What is resampled, and how often.
@@ -46,20 +46,15 @@ struct IntervalOptions {
 };
 
 // A few units show little of how much units vary. Resampling them can show no more than they do, and is far too sure
-// (reports/measurements.md, "Intervals"); Student's t knows how little it knows, down to two degrees of freedom.
-inline constexpr std::int64_t fewest_units_for_interval = 3;    // fewer: no interval and no p-value at all
-inline constexpr std::int64_t fewest_units_for_bootstrap = 10;  // fewer: no BCa; and no interval where units are alike
-inline constexpr std::int64_t fewest_units_for_bootstrap_alone = 96;  // fewer: BCa and t, of each end the further one
+// (reports/measurements.md, "Intervals"); Student's t knows how little it knows, down to two degrees of freedom. Of
+// fewer than 10 units that are all alike nothing is said: no interval.
+inline constexpr std::int64_t fewest_units_for_interval = 3;  // fewer: no interval and no p-value at all
 
 // A mean over all tokens, with two intervals side by side. If every value of enough units is exactly equal to 0 both
 // intervals are [0, 0] and the p-value is 1.
 struct MeanEstimate {
-  // The bootstrap: bias-corrected and accelerated (Efron 1987) over units, a ratio of resampled sums, with Hesterberg's
-  // (2015) correction for few units. Without it coverage fell to 92.6 % of a nominal 95 % in the simulations of the
-  // tests. With fewer units than fewest_units_for_bootstrap it is `t`, with fewer than
-  // fewest_units_for_bootstrap_alone each end is the further one of both; the method says which.
-  Estimate primary;
-  Estimate t;  // Student t with units - 1 degrees of freedom, linearised ratio estimator (Cochran 1977, 6.4)
+  Estimate primary;  // of studentised_mean (bootstrap.h): the further ends of the studentised bootstrap and of t
+  Estimate t;        // Student t with units - 1 degrees of freedom, linearised ratio estimator (Cochran 1977, 6.4)
 };
 
 // Mean of `values`; document[i] names the document of token i. Tokens of one document must be adjacent and in text

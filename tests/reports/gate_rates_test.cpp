@@ -233,8 +233,8 @@ Rates perplexity_rates(std::size_t arm, double shift_of_ratio, std::size_t block
   return rates;
 }
 
-// Blocks of exact-bf16 are skewed (-2.4): of 96 of them the interval ends too low, on the costly side, more often than
-// it should, though both sides together are what they ought to be. replay-bf16's are not.
+// Blocks of exact-bf16 are skewed (-2.4): of 96 of them the interval ends too low, on the costly side, somewhat more
+// often than it should, though both sides together are what they ought to be. replay-bf16's are not.
 TEST(GateRates, APerplexityOnItsMarginIsCalledNeitherWayMoreThanItsLevel) {
   const Rates skewed = perplexity_rates(0, 0.005, 96, {std::nullopt, 0.005});
   skewed.print("exact-bf16, PPL +0.5 %, margin 0.5 %, 96 blocks:");
@@ -270,13 +270,14 @@ TEST(GateRates, APerplexityBehindItsMarginIsFoundAsOftenAsItsPowerSays) {
   EXPECT_NEAR(even.behind.regression, 0.8, 0.05);
   EXPECT_NEAR(even.inside.pass, 0.8, 0.05);
   EXPECT_LE(even.behind.pass + even.inside.regression, 0.002) << "the wrong word";
-  // Skewed blocks: the interval reaches further to the costly side, so that regressions are found sooner and a pass
-  // takes more text.
+  // Skewed blocks: each end is the further one of a skewed and an even interval, so that regressions are found as soon
+  // as t's finds them and a pass takes more text.
   const BothSides skewed = at_detectable_distance(0, 96);
   skewed.behind.print("exact-bf16, as far behind the margin as 96 blocks find:");
   skewed.inside.print("exact-bf16, as far inside:");
   EXPECT_GE(skewed.behind.regression, 0.8);
-  EXPECT_NEAR((skewed.behind.regression + skewed.inside.pass) / 2.0, 0.8, 0.06);
+  EXPECT_GE(skewed.inside.pass, 0.55);
+  EXPECT_LE(skewed.inside.pass, 0.8);
   EXPECT_LE(skewed.behind.pass + skewed.inside.regression, 0.002) << "the wrong word";
 }
 
