@@ -356,4 +356,13 @@ void check_consistency(const Results& results, const std::string& place) {
   check_families(results, root / "task_families");
 }
 
+std::string contradiction_in(const Results& results, const std::string& place) {
+  try {
+    check_consistency(results, place);
+  } catch (const ResultsError& contradiction) {
+    return contradiction.what();
+  }
+  return "";
+}
+
 }  // namespace replayeval::reports

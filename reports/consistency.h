@@ -15,4 +15,7 @@ namespace replayeval::reports {
 // Throws ResultsError with one line: `place`, a JSON pointer, what was found and what was expected.
 void check_consistency(const Results& results, const std::string& place);
 
+// The same line instead of an exception; "" where the results agree with themselves.
+std::string contradiction_in(const Results& results, const std::string& place);
+
 }  // namespace replayeval::reports

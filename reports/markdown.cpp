@@ -55,6 +55,8 @@ std::string markdown_report(const Results& results, const Figures& drawn) {
                         Paragraph{Text("Checkpoint ") + code(results.checkpoint.value("path", "?")) +
                                   fmt::format(" ({}), baseline ", results.checkpoint.value("model_type", "?")) +
                                   code(results.baseline) + "."}});
+  if (const Blocks warning = sections::contradiction(results); !warning.empty())
+    text += "\n" + markdown::blocks(warning);
   for (const Workload& workload : results.workloads)
     text += "\n" + markdown::blocks(workload_blocks(results, workload)) + figures(workload, drawn);
   return text + "\n" + markdown::blocks(closing_blocks(results));

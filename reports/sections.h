@@ -35,6 +35,8 @@ Table memory(const Results& results, const std::vector<double>& memories);
 Text memory_note();
 Blocks task_families(const Results& results);  // begins with a heading of level 2, as does provenance
 Blocks provenance(const Results& results);
+// What a report of results that contradict themselves begins with; nothing for others.
+Blocks contradiction(const Results& results);
 
 using Section = Blocks (*)(const Results&, const Workload&);
 std::vector<Section> of_kind(const std::string& workload_kind);  // in the order to show them in

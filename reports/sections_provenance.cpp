@@ -1,6 +1,7 @@
 // Where the numbers come from.
 #include <fmt/format.h>
 
+#include "reports/consistency.h"
 #include "reports/numbers.h"
 #include "reports/sections.h"
 
@@ -62,6 +63,12 @@ Blocks provenance(const Results& results) {
   append(blocks, source_table(results));
   append(blocks, {Paragraph{"The config as run:"}, Verbatim{results.config.dump(2) + "\n", "json"}});
   return blocks;
+}
+
+Blocks contradiction(const Results& results) {
+  const std::string found = contradiction_in(results, "results.json");
+  if (found.empty()) return {};
+  return {Paragraph{(strong("Do not rely on this page: no run wrote these results. ") + found + ".").with(Tint::bad)}};
 }
 
 }  // namespace replayeval::reports::sections

@@ -35,7 +35,7 @@ struct Options {
   std::vector<std::string> results, benches, memories;
   std::vector<std::string> formats;  // as asked for
   std::string output;
-  bool html_flag = false, json = false;
+  bool html_flag = false, json = false, allow_inconsistent = false;
 
   bool markdown() const { return none() || asked("markdown"); }
   bool latex() const { return asked("latex"); }
@@ -153,20 +153,19 @@ reports::Results merged(const std::vector<reports::NamedResults>& all) {
   return results;
 }
 
-// What no run of this program writes is shown as it is; the gate refuses it.
-void warn_of_contradictions(const reports::NamedResults& one) {
-  try {
-    reports::check_consistency(one.results, one.name);
-  } catch (const reports::ResultsError& contradiction) {
-    say("replayeval: warning: {}\n", contradiction.what());
-  }
+// No run of this program writes these. Where they are asked for, every page says so as well.
+void check_for_contradictions(const reports::NamedResults& one, bool allowed) {
+  const std::string found = reports::contradiction_in(one.results, one.name);
+  if (found.empty()) return;
+  if (!allowed) throw reports::ResultsError(found + "; --allow-inconsistent reports them with that warning");
+  say("replayeval: warning: {}\n", found);
 }
 
 void report_command(const Options& options) {
   std::vector<reports::NamedResults> all;  // every one is read before anything is written
   for (const std::string& path : options.results) {
     all.push_back({path, reports::load_results(path)});
-    warn_of_contradictions(all.back());
+    check_for_contradictions(all.back(), options.allow_inconsistent);
   }
   Reported reported{{}, options.output, html_options(options)};
   if (options.output.empty() && all.size() > 1)
@@ -218,6 +217,9 @@ void add_report_command(CLI::App& app) {
   command->add_option("--memory", options->memories,
                       "Memory for states and rings, to say how many sequences it holds (default 8GiB,24GiB,80GiB)");
   command->add_option("--output", options->output, "Folder to write to (default: the result's own)");
+  command->add_flag("--allow-inconsistent", options->allow_inconsistent,
+                    "Report results that contradict themselves (edited by hand, say), with a warning on every page; "
+                    "without it they are refused");
   command->add_flag("--json", options->json, "Print the (merged) results.json on stdout instead of the table");
   command->callback([options] { report_command(*options); });
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "reports/atomic_file.h"
+#include "reports/consistency.h"
 #include "reports/html/blocks.h"
 #include "reports/html/figures.h"
 #include "reports/html/markup.h"
@@ -46,6 +47,17 @@ std::string once_for_equal_runs(const Runs& runs, const std::function<std::strin
 
 std::string workload_title(const Runs& runs, const Run& run, const Workload& workload) {
   return fmt::format("{}{} ({})", runs.size() == 1 ? "" : run.name + ": ", workload.name, workload.kind);
+}
+
+// Before the verdict, which rests on these numbers.
+std::string contradictions(const Runs& runs) {
+  std::string markup;
+  for (const Run& run : runs)
+    if (const std::string found = contradiction_in(run.results, run.name); !found.empty())
+      markup += text_element("p", {{"class", "verdict bad"}, {"role", "alert"}},
+                             fmt::format("Do not rely on this page: no run wrote these results. {}.", found)) +
+                "\n";
+  return markup;
 }
 
 std::string lead_of(const std::vector<Finding>& findings) {
@@ -184,7 +196,7 @@ std::string html_report(const std::vector<Run>& runs, const HtmlOptions& options
       {"speed", "Decode speed", html::bench_section(options)}};
   html::add_workloads(runs, sections);
   sections.push_back({"provenance", "Provenance", html::provenance_section(runs)});
-  return html::page({html::title_of(runs), html::lead_of(all), sections});
+  return html::page({html::title_of(runs), html::contradictions(runs) + html::lead_of(all), sections});
 }
 
 void write_html_report(const std::vector<Run>& runs, const HtmlOptions& options, const std::filesystem::path& folder) {

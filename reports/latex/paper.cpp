@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "reports/atomic_file.h"
+#include "reports/consistency.h"
 #include "reports/findings.h"
 #include "reports/latex/paper_tables.h"
 #include "reports/markdown_blocks.h"
@@ -58,7 +59,9 @@ void write_latex(const Results& results, const Figures& drawn, const fs::path& f
   std::error_code failure;
   fs::create_directories(latex_folder, failure);
   if (failure) throw ResultsError(fmt::format("{}: cannot be made: {}", latex_folder.string(), failure.message()));
-  const std::vector<latex::PaperTable> tables = latex::paper_tables(results);
+  std::vector<latex::PaperTable> tables = latex::paper_tables(results);
+  if (const std::string found = contradiction_in(results, "results.json"); !found.empty())
+    for (latex::PaperTable& table : tables) table.caption += " No run wrote these results: " + found + ".";
   for (const latex::PaperTable& table : tables) {
     write_file_atomically(latex_folder / (table.name + ".tex"), latex::fragment(table));
     write_file_atomically(latex_folder / (table.name + ".md"), markdown_twin(table));

@@ -3,6 +3,7 @@
 import copy
 import html.parser
 import json
+import math
 import pathlib
 import sys
 import tempfile
@@ -14,6 +15,7 @@ sys.path.insert(0, str(HERE.parent / "eval" / "cli"))
 sys.path.insert(0, str(HERE))
 import browser  # noqa: E402
 import program  # noqa: E402
+from more_arms import add_arms  # noqa: E402
 
 DATA = HERE / "data"
 CHECKS = (HERE / "page_checks.js").read_text()
@@ -153,12 +155,20 @@ class Pages(Case):
     def test_the_lead_has_the_tone_of_what_was_found(self):
         def change(low, high, value):
             def of_all(results):
-                for workload in results["workloads"]:
-                    for arm, deltas in workload["deltas"].items():
-                        if "perplexity_relative" in deltas and workload["kind"] == "perplexity":
-                            deltas["perplexity_relative"].update(value=value, low=low, high=high)
-                            workload["divergence"][arm]["kl_max"]["value"] = 0.5
-                results["workloads"] = results["workloads"][:1]
+                workload = results["workloads"][0]
+                self.assertEqual(workload["kind"], "perplexity")
+                baseline = workload["arms"]["exact-f32"]["metrics"]["mean_log_likelihood"]["value"]
+                for arm, deltas in workload["deltas"].items():
+                    if arm != "exact-f32-again":  # the control stays what it is
+                        mean = baseline - math.log1p(value)
+                        workload["arms"][arm]["metrics"] = {"mean_log_likelihood": {"value": mean},
+                                                            "perplexity": {"value": math.exp(-mean)}}
+                        deltas.clear()
+                        deltas["perplexity_relative"] = {"value": value, "low": low, "high": high, "confidence": 0.95,
+                                                         "method": "paired bootstrap over 30 documents"}
+                        workload["divergence"][arm]["kl_max"]["value"] = 0.5
+                workload["positions"] = []
+                results["workloads"] = [workload]
                 results["config"].pop("workloads")
                 results.pop("task_families", None)
             return of_all
@@ -371,17 +381,10 @@ class InABrowser(Case):
 
     def test_long_names_and_many_arms(self):
         def change(results):
-            extra = []
-            for arm in results["arms"]:
-                for number in range(3):
-                    extra.append({**arm, "name": f"{arm['name']}-under-a-rather-long-name-of-its-own-{number}"})
-            results["arms"] += extra
+            add_arms(results, [(f"{arm['name']}-under-a-rather-long-name-of-its-own-{number}", arm["name"])
+                               for arm in results["arms"] for number in range(3)])
             for workload in results["workloads"]:
                 workload["name"] += "-with-a-name-that-does-not-break" * 2
-                for key in ("arms", "deltas", "divergence"):
-                    for arm in extra:
-                        if (values := workload[key].get(arm["name"].split("-under")[0])) is not None:
-                            workload[key][arm["name"]] = values
             results["config"].pop("workloads")
             results.pop("task_families")
         folder = self.changed(change)

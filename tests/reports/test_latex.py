@@ -12,7 +12,9 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/eval/cli"))
+sys.path.insert(0, str(ROOT / "tests/reports"))
 import program  # noqa: E402
+from more_arms import add_arms  # noqa: E402
 
 DATA = ROOT / "tests/reports/data"
 
@@ -74,16 +76,8 @@ class Latex(unittest.TestCase):
     def many_arms(self, count):
         """A results file of `count` arms more, under names that are too long for a column."""
         results = json.loads((DATA / "nemotron-h.json").read_text())
-        extra = [{**results["arms"][-1], "name": f"replay-state-bfloat16-ring_bfloat16-under-a-name-of-64-{i:02}" + "x" * 15}
-                 for i in range(count)]
-        results["arms"] += extra
-        for workload in results["workloads"]:
-            for key in ("arms", "deltas", "divergence"):
-                for arm in extra:
-                    if (values := workload[key].get("replay-bf16")) is not None:
-                        workload[key][arm["name"]] = values
-        results["task_families"] += [{**family, "arm": arm["name"]} for family in results["task_families"]
-                                     if family["arm"] == "replay-bf16" for arm in extra]
+        add_arms(results, [(f"replay-state-bfloat16-ring_bfloat16-under-a-name-of-64-{i:02}" + "x" * 15, "replay-bf16")
+                           for i in range(count)])
         folder = self.folder / f"{count}-more"
         folder.mkdir()
         (folder / "results.json").write_text(json.dumps(results))

@@ -169,18 +169,35 @@ class ReportTest(unittest.TestCase):
         printed = json.loads(program.call("report", self.result("r"), "--json").stdout)
         self.assertEqual(printed, RESULTS)
 
-    def test_a_hand_edited_delta_is_said(self):
-        folder = self.result("r")
-        self.assertNotIn("warning", program.call("report", folder, "--output", self.path / "sound").stderr)
-        results = json.loads((folder / "results.json").read_text())
-        for deltas in results["workloads"][0]["deltas"].values():
-            for delta in deltas.values():
-                if "low" in delta:
-                    delta["value"] = delta["low"] - 0.5
-        (folder / "results.json").write_text(json.dumps(results))
-        done = program.call("report", folder, "--output", self.path / "edited")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(f"warning: {folder}", done.stderr)
+    def test_a_hand_edited_delta_is_refused(self):
+        edited = self.result("r", lambda results: results["workloads"][0]["deltas"]["half"]["perplexity_relative"].update(
+            value=0.001, low=0.0, high=0.002))
+        said = (f"{edited}: /workloads/0/deltas/half/perplexity_relative/value: found 0.001, expected 0.0249")
+        for options in ((), ("--json",), ("--html",), ("--format", "latex"), ("--output", self.path / "new")):
+            self.expect_refused(said, edited, *options)
+            self.expect_refused("--allow-inconsistent reports them with that warning", edited, *options)
+        other = self.result("other", lambda results: results["workloads"][0].update(name="poetry"))
+        self.expect_refused(said, other, edited, "--output", self.path / "merged")
+
+    def test_a_hand_edited_delta_may_be_asked_for(self):
+        def edit(results):
+            results["workloads"][0]["deltas"]["half"]["perplexity_relative"].update(value=0.001, low=0.0, high=0.002)
+
+        allowed = ("--allow-inconsistent", "--format", "markdown,html,latex", "--output")
+        for change, warned in ((edit, True), (lambda results: None, False)):
+            folder = self.result(f"warned-{warned}", change)
+            out = self.path / f"out-{warned}"
+            done = program.call("report", folder, *allowed, out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual("replayeval: warning: " + str(folder) + ": /workloads/0/deltas" in done.stderr, warned)
+            tables = [table for table in (out / "latex").glob("*.tex") if table.name != "paper.tex"]
+            self.assertTrue(tables)
+            for file in [out / "report.md", out / "report.html", *tables, *(out / "latex").glob("*.md")]:
+                text = " ".join(file.read_text().split()).lower()
+                self.assertEqual("no run wrote these results" in text, warned, file)
+                self.assertEqual("found 0.001, expected 0.0249" in text, warned, file)
+        page = (self.path / "out-True" / "report.html").read_text()
+        self.assertLess(page.index("no run wrote these results"), page.index('id="verdict"'), "it stands above the verdict")
 
     def test_unwritable_output(self):
         (self.path / "file").write_text("")
