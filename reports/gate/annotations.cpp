@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "reports/gate/worst_first.h"
+
 namespace replayeval::reports::gate {
 namespace {
 
@@ -20,19 +25,31 @@ std::string command(const char* level, const std::string& title, const std::stri
   return fmt::format("::{} title={}::{}\n", level, escaped(title, true), escaped(message, false));
 }
 
+// The last one says how many there are besides.
+std::string as_many_as_are_shown(const std::vector<std::string>& commands, const char* level) {
+  std::size_t shown = std::min(commands.size(), most_annotations);
+  if (shown < commands.size()) --shown;
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) text += commands[i];
+  if (shown < commands.size())
+    text += command(level, "gate",
+                    fmt::format("{} more like these are in the job's log and summary", commands.size() - shown));
+  return text;
+}
+
 }  // namespace
 
 std::string annotations(const Outcome& outcome) {
-  std::string text;
-  for (const Judgement& judgement : outcome.judgements) {
-    if (judgement.effect == Effect::pass) continue;
-    std::string message = sentence(judgement);
-    if (const std::string need = need_text(judgement); !need.empty()) message += "; " + need;
-    text += command(judgement.effect == Effect::fail ? "error" : "warning",
-                    fmt::format("{}: {}", name_of(judgement.word), judgement.rule.name), message);
+  std::vector<std::string> errors, warnings;
+  for (const Remark& remark : remarks(outcome)) {
+    if (remark.first.effect == Effect::pass) continue;
+    const bool fails = remark.first.effect == Effect::fail;
+    (fails ? errors : warnings)
+        .push_back(command(fails ? "error" : "warning", fmt::format("{}: {}", name_of(remark.first.word), who(remark)),
+                           what(remark)));
   }
-  for (const std::string& warning : outcome.warnings) text += command("warning", "gate", warning);
-  return text;
+  for (const std::string& warning : outcome.warnings) warnings.push_back(command("warning", "gate", warning));
+  return as_many_as_are_shown(errors, "error") + as_many_as_are_shown(warnings, "warning");
 }
 
 std::string annotation_of_fault(const std::string& message) { return command("error", "gate", message); }

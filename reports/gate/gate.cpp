@@ -8,6 +8,7 @@
 #include <set>
 
 #include "reports/consistency.h"
+#include "reports/gate/release.h"
 #include "reports/missing_workloads.h"
 #include "reports/numbers.h"
 #include "reports/results_io.h"
@@ -137,18 +138,43 @@ std::optional<std::int64_t> needed_to_decide(const Measurement& measured, const 
   return std::max<std::int64_t>(2, static_cast<std::int64_t>(std::ceil(most)));
 }
 
-Outcome judge(const Policy& policy, const NamedRun& run, const std::optional<NamedRun>& release) {
+namespace {
+
+// A release that no rule looks at would seem to have been compared with.
+void check_that_a_rule_is_against(const NamedRun& release, const Policy& policy) {
+  if (std::any_of(policy.rules.begin(), policy.rules.end(),
+                  [](const Rule& rule) { return rule.against == Against::release; }))
+    return;
+  throw ResultsError(
+      fmt::format("--baseline {}: no rule of policy '{}' is `against: release`, so nothing would be compared with it; "
+                  "expected such "
+                  "a rule, or no --baseline",
+                  release.name, policy.name));
+}
+
+}  // namespace
+
+Outcome judge(const Policy& policy, const NamedRun& run, const std::optional<NamedRun>& given_release) {
   if (policy.rules.empty()) throw ResultsError("policy '" + policy.name + "' has no rules; expected at least one");
   if (run.results.workloads.empty())
     throw ResultsError(run.name + ": /workloads is empty: nothing was run, so there is nothing to judge");
+  if (given_release) check_that_a_rule_is_against(*given_release, policy);
   check_consistency(run.results, run.name);
-  if (release) check_consistency(release->results, release->name);
+  std::optional<NamedRun> release;
+  if (given_release) {
+    check_consistency(given_release->results, given_release->name);
+    release.emplace(
+        NamedRun{given_release->name, given_release->results, are_one_run(run.results, given_release->results)});
+  }
   Outcome outcome;
   outcome.policy = policy.name;
   for (const Rule& rule : policy.rules)
     for (Measurement& measured : measure(rule, run, release))
       outcome.judgements.push_back(judge_one(rule, std::move(measured)));
   outcome.warnings = warnings_of(run.results, outcome.judgements);
+  if (release && release->is_the_run)
+    outcome.warnings.push_back(
+        fmt::format("{} holds the run's own results: every change since it is 0", release->name));
   return outcome;
 }
 
@@ -215,8 +241,8 @@ std::string need_text(const Judgement& judgement) {
                       : "";
   const std::int64_t more = *judgement.needed - *measured.n;
   if (more <= 0) return "";
-  return fmt::format("{} more {} ({} in all) would decide four times in five if the true value is {}", count_text(more),
-                     measured.unit, count_text(*judgement.needed), number_text(measured.value, judgement.rule));
+  return fmt::format("{} more {} ({} in all) would decide four times in five if the true value is the one found",
+                     count_text(more), measured.unit, count_text(*judgement.needed));
 }
 
 }  // namespace replayeval::reports::gate

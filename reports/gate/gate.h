@@ -42,9 +42,9 @@ struct Outcome {
   int exit_code() const;
 };
 
-// Every rule gives at least one judgement. `release`: results to compare with, for rules against a release.
-// Throws ResultsError when results contradict themselves, when there are no workloads, and when a rule against a
-// release meets a release of other data, another checkpoint or other arms.
+// Every rule gives at least one judgement. `release`: results to compare with, for rules against a release; one of
+// other data, another checkpoint or other arms makes these unusable. Throws ResultsError when results contradict
+// themselves, when there are no workloads, and when there is a release but no rule against it.
 Outcome judge(const Policy& policy, const NamedRun& run, const std::optional<NamedRun>& release);
 
 // The word for an interval; `low` == `high` compares a value.

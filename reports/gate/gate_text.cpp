@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "reports/document.h"
+#include "reports/gate/worst_first.h"
 #include "reports/markdown_blocks.h"
 #include "reports/numbers.h"
 #include "reports/text_table.h"
@@ -13,32 +15,13 @@
 namespace replayeval::reports::gate {
 namespace {
 
-// Worst first; those alike in the policy's order.
-std::vector<Judgement> sorted(const Outcome& outcome) {
-  std::vector<Judgement> judgements = outcome.judgements;
-  const auto rank = [](const Judgement& judgement) {
-    const int effect = judgement.effect == Effect::fail ? 0 : judgement.effect == Effect::warn ? 1 : 2;
-    const int word = judgement.word == Word::regression ? 0 : judgement.word == Word::unusable ? 1 : 2;
-    return 3 * effect + word;
-  };
-  std::stable_sort(judgements.begin(), judgements.end(),
-                   [&](const Judgement& one, const Judgement& other) { return rank(one) < rank(other); });
-  return judgements;
-}
-
-std::size_t count(const Outcome& outcome, Word word) {
-  return static_cast<std::size_t>(std::count_if(outcome.judgements.begin(), outcome.judgements.end(),
-                                                [&](const Judgement& one) { return one.word == word; }));
-}
-
 Tint tint_of(const Judgement& judgement) {
   if (judgement.word == Word::pass) return Tint::good;
   return judgement.effect == Effect::fail ? Tint::bad : Tint::warning;
 }
 
-std::string with_need(const Judgement& judgement) {
-  const std::string need = need_text(judgement);
-  return sentence(judgement) + (need.empty() ? "" : "; " + need);
+std::string word_column(const Judgement& judgement, bool colour) {
+  return tinted(fmt::format("{:<12}", name_of(judgement.word)), tint_of(judgement), colour);
 }
 
 const char* what_decided(const Judgement& judgement) {
@@ -60,8 +43,8 @@ std::string needed_line(const Judgement& judgement) {
   if (judgement.word == Word::unusable || !measured.n) return "";
   const std::string have = fmt::format("  {}: {}", measured.unit, count_text(*measured.n));
   if (!judgement.needed) return have + "\n";
-  return fmt::format("{}; {} decide four times in five if the true value is {}\n", have, count_text(*judgement.needed),
-                     number_text(measured.value, judgement.rule));
+  return fmt::format("{}; {} decide four times in five if the true value is the one found\n", have,
+                     count_text(*judgement.needed));
 }
 
 std::string explained(const Judgement& judgement) {
@@ -94,45 +77,66 @@ std::string false_alarms(const Outcome& outcome) {
       judged, 100.0 * std::min(1.0, sum));
 }
 
-// A line a rule: what passes is not spelt out.
-std::vector<std::string> passes(const Outcome& outcome) {
-  std::vector<std::string> lines;
+// "all 9 judgements pass", "2 of 6 judgements pass, 4 are inconclusive": of one rule or of all of them.
+std::string tally(const std::vector<Judgement>& judgements) {
+  const std::size_t all = judgements.size();
+  const auto count = [&](Word word, std::optional<Effect> effect = {}) {
+    return static_cast<std::size_t>(std::count_if(judgements.begin(), judgements.end(), [&](const Judgement& one) {
+      return one.word == word && (!effect || one.effect == *effect);
+    }));
+  };
+  const std::size_t passed = count(Word::pass), regressions = count(Word::regression);
+  const std::size_t unusable = count(Word::unusable), open = count(Word::inconclusive);
+  if (passed == all) return all == 1 ? "the only judgement passes" : fmt::format("all {} judgements pass", all);
+  std::string text = fmt::format("{} of {} {} pass", passed, all, all == 1 ? "judgement" : "judgements");
+  if (regressions > 0)
+    text += regressions == 1 ? ", 1 is a regression" : fmt::format(", {} are regressions", regressions);
+  if (unusable > 0) text += fmt::format(", {} cannot be judged", unusable);
+  if (open > 0) {
+    text += fmt::format(", {} {} inconclusive", open, open == 1 ? "is" : "are");
+    const std::size_t failing = count(Word::inconclusive, Effect::fail);
+    if (failing == 0) text += ", which the policy lets through";
+    if (failing > 0 && failing < open) text += fmt::format(" ({} of them let through by the policy)", open - failing);
+  }
+  return text;
+}
+
+Judgement worst_of(const std::vector<Judgement>& judgements) {
+  return worst_first({.policy = "", .judgements = judgements, .warnings = {}}).front();
+}
+
+// A line a rule, in the policy's order: the worst word, and how many of its judgements pass.
+std::string by_rule(const Outcome& outcome, bool colour) {
+  std::string text;
   for (std::size_t i = 0; i < outcome.judgements.size();) {
     const Rule& rule = outcome.judgements[i].rule;
-    std::size_t passed = 0, all = 0;
-    for (; i < outcome.judgements.size() && outcome.judgements[i].rule.name == rule.name; ++i, ++all)
-      passed += outcome.judgements[i].word == Word::pass ? 1 : 0;
-    if (passed > 0)
-      lines.push_back(fmt::format("{}: {} of {}, {} {}", rule.name, passed, all, rule.metric, margin_text(rule)));
+    std::vector<Judgement> own;
+    for (; i < outcome.judgements.size() && outcome.judgements[i].rule.name == rule.name; ++i)
+      own.push_back(outcome.judgements[i]);
+    const Judgement worst = worst_of(own);
+    text += fmt::format("{} {}: {}; {} {}{}\n", word_column(worst, colour), rule.name, tally(own), rule.metric,
+                        margin_text(rule), rule.against == Against::release ? " since the release" : "");
   }
-  return lines;
+  return text;
 }
 
 }  // namespace
 
 std::string headline(const Outcome& outcome) {
-  const std::size_t all = outcome.judgements.size();
-  std::string text = fmt::format("{} of {} pass", count(outcome, Word::pass), all);
-  for (const Word word : {Word::regression, Word::inconclusive, Word::unusable})
-    if (const std::size_t found = count(outcome, word); found > 0)
-      text += fmt::format(", {} {}{}", found, name_of(word), word == Word::regression && found > 1 ? "s" : "");
   const char* words[] = {"pass", "regression", "inconclusive", "cannot be judged"};
-  return fmt::format("{}: {} (exit code {})", words[std::clamp(outcome.exit_code(), 0, 3)], text, outcome.exit_code());
+  return fmt::format("{}: {} (exit code {})", words[std::clamp(outcome.exit_code(), 0, 3)], tally(outcome.judgements),
+                     outcome.exit_code());
 }
 
 std::string gate_text(const Outcome& outcome, bool colour) {
   std::string text;
-  for (const Judgement& judgement : sorted(outcome)) {
-    if (judgement.word == Word::pass) continue;
-    const std::string word = fmt::format("{:<12}", name_of(judgement.word));
-    text += fmt::format("{} {}: {}{}\n", tinted(word, tint_of(judgement), colour), judgement.rule.name,
-                        with_need(judgement),
-                        judgement.word == Word::inconclusive ? fmt::format(" ({} by policy)", name_of(judgement.effect))
-                                                             : std::string());
-  }
-  for (const std::string& line : passes(outcome))
-    text += fmt::format("{} {}\n", tinted(fmt::format("{:<12}", "pass"), Tint::good, colour), line);
-  return text + headline(outcome) + "\n";
+  for (const Remark& remark : remarks(outcome))
+    text += fmt::format("{} {}: {}{}\n", word_column(remark.first, colour), who(remark), what(remark),
+                        remark.first.word == Word::inconclusive
+                            ? fmt::format(" ({} by policy)", name_of(remark.first.effect))
+                            : std::string());
+  if (!text.empty()) text += "\n";
+  return text + by_rule(outcome, colour) + headline(outcome) + "\n";
 }
 
 std::string explanation(const Outcome& outcome) {
@@ -143,7 +147,7 @@ std::string explanation(const Outcome& outcome) {
 
 std::string gate_markdown(const Outcome& outcome) {
   Table table({"verdict", "rule", "workload", "arm", "found", "expected", "to decide"}, {1, 2, 3, 4, 5, 6});
-  for (const Judgement& judgement : sorted(outcome)) {
+  for (const Judgement& judgement : worst_first(outcome)) {
     const Measurement& measured = judgement.measured;
     const Text word =
         name_of(judgement.word) +

@@ -7,11 +7,11 @@
 
 namespace replayeval::reports::gate {
 
-// "2 of 14 judgements are regressions" ...: one line.
+// "inconclusive: 9 of 14 judgements pass, 5 are inconclusive (exit code 2)": one line.
 std::string headline(const Outcome& outcome);
 
-// A line a judgement that does not pass, worst first; a line a rule for those that do; the headline. `colour` as in
-// TableOptions.
+// A line a judgement that does not pass, worst first (one for all that cannot be judged for the same reason); a line a
+// rule, with its worst word; the headline. `colour` as in TableOptions.
 std::string gate_text(const Outcome& outcome, bool colour);
 
 // The rule, the interval, what decided, and how many tokens or samples are needed, for every judgement; then what the

@@ -8,6 +8,7 @@
 
 #include "reports/gate/release.h"
 #include "reports/gate/selection.h"
+#include "reports/gate/vacuous.h"
 #include "reports/metric_names.h"
 
 namespace replayeval::reports::gate {
@@ -205,8 +206,8 @@ Measurement measure_one(const Rule& rule, const NamedRun& run, const std::option
   if (random_weights(rule, run.results)) return fault(measured, "random weights: no quality can be read off");
   if (!read(rule, run.results, workload, name, measured))
     return fault(measured, fmt::format("the arm has no {} here: it failed or was not run", measured.metric));
+  measured.doubt = why_it_cannot_fail(rule, workload, run.results.baseline, name);
   if (rule.against == Against::baseline) return measured;
-  if (!release) return fault(measured, "the rule is against a release; expected --baseline RESULT");
   if (const std::string why = why_not_comparable(run, *release, workload.name, arm); !why.empty())
     return fault(measured, why);
   Measurement old = measured;
@@ -274,6 +275,11 @@ void add_uncertainty(const Rule& rule, Measurement& measured) {
 }  // namespace
 
 std::vector<Measurement> measure(const Rule& rule, const NamedRun& run, const std::optional<NamedRun>& release) {
+  if (const std::string why = rule.against == Against::release ? why_no_release(run, release) : ""; !why.empty()) {
+    Measurement measured;
+    measured.metric = rule.metric;
+    return {fault(measured, why)};
+  }
   const Selection selection = select(rule, run.results);
   std::vector<Measurement> all;
   for (const Fault& one : selection.faults) {

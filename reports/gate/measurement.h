@@ -24,12 +24,14 @@ struct Measurement {
   bool of_shares = false;  // the interval is a score interval
   std::string method;      // of it, for people
   std::string fault;       // why there is no number; everything but workload, arm and metric is then meaningless
-  std::string doubt;       // why the number decides nothing: the two runs' machines differ
+  // Why the number decides nothing: the two runs' machines differ, or the margin holds whatever the arm does.
+  std::string doubt;
 };
 
 struct NamedRun {
   std::string name;  // for messages: the path that the user gave
   const Results& results;
+  bool is_the_run = false;  // of a release: these are the run's own results, see are_one_run
 };
 
 // At least one: where nothing is found, one whose `fault` says so.

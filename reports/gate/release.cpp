@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reports/metric_names.h"
+#include "reports/results_io.h"
+
 namespace replayeval::reports::gate {
 namespace {
 
@@ -59,11 +62,62 @@ const json* arm_of(const Arms& arms, const std::string& name) {
   return found == arms.end() ? nullptr : &*found;
 }
 
+std::string checkpoint_name(const Results& results) {
+  const std::string path = results.checkpoint.value("path", "?");
+  const std::string name = std::filesystem::path(path).filename().string();
+  return name.empty() ? path : name;
+}
+
 std::string machine_of(const Results& results) {
   json machine = json::object();
   for (const char* key : {"cpu", "cores", "threads", "device", "gpu", "gpus"})
     if (results.environment.contains(key)) machine[key] = results.environment.at(key);
   return machine.dump();
+}
+
+bool same(const Metric& one, const Metric& other) {
+  return one.value == other.value && one.low == other.low && one.high == other.high && one.n == other.n;
+}
+
+bool same(const Delta& one, const Delta& other) {
+  return one.value == other.value && one.low == other.low && one.high == other.high && one.p_value == other.p_value;
+}
+
+template <typename Number>
+bool same(const std::map<std::string, Number>& one, const std::map<std::string, Number>& other) {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(), [](const auto& left, const auto& right) {
+    return left.first == right.first && same(left.second, right.second);
+  });
+}
+
+template <typename Number>
+bool same_of_arm(const std::map<std::string, std::map<std::string, Number>>& one,
+                 const std::map<std::string, std::map<std::string, Number>>& other, const std::string& arm) {
+  const auto left = one.find(arm), right = other.find(arm);
+  if (left == one.end() || right == other.end()) return left == one.end() && right == other.end();
+  return same(left->second, right->second);
+}
+
+// Sums over so many rounded numbers that two texts or two sets of log-probabilities have the same by no accident.
+// Shares are counts: two runs may be right as often on other questions.
+bool has_a_fingerprint(const std::map<std::string, Metric>& metrics) {
+  return std::any_of(metrics.begin(), metrics.end(), [](const auto& metric) {
+    return metric.first == names::perplexity || metric.first == names::mean_log_likelihood ||
+           metric.first == names::compression_ratio;
+  });
+}
+
+// Whether arm and baseline arm hold the same metrics, deltas and divergences in both, to the bit, and these tell.
+bool same_answers(const NamedRun& run, const NamedRun& release, const std::string& workload, const std::string& arm) {
+  const Workload *now = workload_of(run.results, workload), *old = workload_of(release.results, workload);
+  if (now == nullptr || old == nullptr) return false;
+  for (const std::string& one : {arm, run.results.baseline}) {
+    const auto new_arm = now->arms.find(one), old_arm = old->arms.find(one);
+    if (new_arm == now->arms.end() || old_arm == old->arms.end() || !has_a_fingerprint(new_arm->second.metrics) ||
+        !same(new_arm->second.metrics, old_arm->second.metrics))
+      return false;
+  }
+  return same_of_arm(now->deltas, old->deltas, arm) && same_of_arm(now->divergence, old->divergence, arm);
 }
 
 bool is_ratio(const Rule& rule) {
@@ -72,11 +126,25 @@ bool is_ratio(const Rule& rule) {
 
 }  // namespace
 
+std::string why_no_release(const NamedRun& run, const std::optional<NamedRun>& release) {
+  if (!release) return "the rule is against a release; expected --baseline RESULT";
+  const std::string both = run.name + " and " + release->name;
+  const Results &now = run.results, &old = release->results;
+  if (now.checkpoint.at("sha256") != old.checkpoint.at("sha256"))
+    return fmt::format("{}: different checkpoints: {} and {}: /checkpoint/sha256 differs", both, checkpoint_name(now),
+                       checkpoint_name(old));
+  if (const std::string what = numerics_that_differ(old.numerics, now.numerics); !what.empty())
+    return fmt::format("{}: different numerics: {}", both, what);
+  if (now.baseline != old.baseline)
+    return fmt::format("{}: different baseline arms: '{}' and '{}'", both, now.baseline, old.baseline);
+  return "";
+}
+
+bool are_one_run(const Results& one, const Results& other) { return to_json(one) == to_json(other); }
+
 std::string why_not_comparable(const NamedRun& run, const NamedRun& release, const std::string& workload,
                                const std::string& arm) {
   const std::string both = run.name + " and " + release.name;
-  if (run.results.checkpoint.at("sha256") != release.results.checkpoint.at("sha256"))
-    return fmt::format("{}: different checkpoints: /checkpoint/sha256 differs", both);
   const Workload *now = workload_of(run.results, workload), *old = workload_of(release.results, workload);
   if (old == nullptr) return fmt::format("{}: has no workload '{}'", release.name, workload);
   if (const std::string where = first_difference(question_of(*old), question_of(*now)); !where.empty())
@@ -85,11 +153,6 @@ std::string why_not_comparable(const NamedRun& run, const NamedRun& release, con
   if (arm_old == nullptr) return fmt::format("{}: has no arm '{}'", release.name, arm);
   if (const std::string where = first_difference(*arm_old, *arm_of(run.results.arms, arm)); !where.empty())
     return fmt::format("{}: '{}' is not the same arm: {} differs", both, arm, where);
-  if (const std::string what = numerics_that_differ(release.results.numerics, run.results.numerics); !what.empty())
-    return fmt::format("{}: different numerics: {}", both, what);
-  if (run.results.baseline != release.results.baseline)
-    return fmt::format("{}: different baseline arms: '{}' and '{}'", both, run.results.baseline,
-                       release.results.baseline);
   return "";
 }
 
@@ -128,11 +191,18 @@ Measurement change_since(const Rule& rule, const Measurement& old, const Measure
   }
   change.value = now.value - old.value;
   if (!old.interval || !now.interval) return change;
+  if (old.units) change.units = std::min(*old.units, now.units.value_or(*old.units));
+  if (old.confidence && now.confidence) change.confidence = std::min(*old.confidence, *now.confidence);
+  if (change.value == 0.0 && !rule.group().starts_with("stored_") &&
+      (release.is_the_run || same_answers(run, release, now.workload, now.arm))) {
+    change.interval = Interval{0.0, 0.0};
+    change.of_shares = false;
+    change.method = "none is needed: both runs hold the same numbers, to the bit";
+    return change;
+  }
   const double low = std::hypot(now.value - now.interval->low, old.interval->high - old.value);
   const double high = std::hypot(now.interval->high - now.value, old.value - old.interval->low);
   change.interval = Interval{change.value - low, change.value + high};
-  if (old.units) change.units = std::min(*old.units, now.units.value_or(*old.units));
-  if (old.confidence && now.confidence) change.confidence = std::min(*old.confidence, *now.confidence);
   change.method = "difference of the two runs (MOVER), each: " + now.method;
   return change;
 }

@@ -492,6 +492,147 @@ TEST(GateRelease, TwoRunsMustAnswerTheSameQuestion) {
   EXPECT_THAT(fault_of(against_release("delta.perplexity_relative", at_most(1))), HasSubstr("expected --baseline"));
 }
 
+// All intervals of the two runs' own are wide; of the change none is left.
+TEST(GateRelease, ARunComparedWithItselfHasNotChanged) {
+  const Results results = gate_results();
+  for (const char* metric : {"delta.perplexity_relative", "divergence.kl_mean", "arm.perplexity", "delta.acc"}) {
+    Rule strict = against_release(metric, {0.0, 0.0});
+    strict.arms = {"replay_*"};
+    const Outcome outcome = since(strict, results, results);
+    for (const Judgement& judgement : outcome.judgements) {
+      if (judgement.measured.metric == "arm.perplexity") continue;  // the sample has no interval of it
+      EXPECT_EQ(judgement.word, Word::pass) << sentence(judgement);
+      EXPECT_EQ(judgement.measured.interval->low, 0.0);
+      EXPECT_EQ(judgement.measured.interval->high, 0.0);
+    }
+    EXPECT_THAT(outcome.warnings, testing::ElementsAre("old holds the run's own results: every change since it is 0"));
+  }
+}
+
+TEST(GateRelease, TheSameNumbersToTheBitAreNoChange) {
+  const Results old = gate_results();
+  Results now = old;
+  now.environment["date"] = "2030-01-01T00:00:00Z";  // another run
+  const Rule strict = against_release("delta.perplexity_relative", {0.0, 0.0});
+  const Outcome same = since(strict, now, old);
+  EXPECT_EQ(same.exit_code(), 0);
+  EXPECT_THAT(same.warnings, testing::IsEmpty());
+  EXPECT_THAT(explanation(same), HasSubstr("both runs hold the same numbers, to the bit"));
+  // One bit of another number of the arm, and the runs are two.
+  now.workloads.at(0).divergence.at("replay_bfloat16").at(names::dp_rms).value *= 1.0 + 1e-15;
+  const Judgement moved = since(strict, now, old).judgements.at(0);
+  EXPECT_EQ(moved.word, Word::inconclusive);
+  EXPECT_NEAR(moved.measured.interval->high, std::sqrt(2.0) * 0.002, 1e-4);
+}
+
+// As many right answers may be of other questions.
+TEST(GateRelease, TheSameCountsMayBeAChange) {
+  const Results old = gate_results();
+  Results now = old;
+  now.environment["date"] = "2030-01-01T00:00:00Z";
+  Rule tasks = against_release("delta.acc", at_least(-0.01));
+  tasks.workloads = {"first"};
+  EXPECT_EQ(since(tasks, now, old).judgements.at(0).word, Word::inconclusive);
+}
+
+TEST(GateRelease, ABaselineThatNoRuleIsAgainstIsAMistake) {
+  try {
+    since(rule("delta.perplexity_relative", at_most(0.02)), gate_results(), gate_results());
+    FAIL() << "nothing was thrown";
+  } catch (const ResultsError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("--baseline old: no rule of policy 'p' is `against: release`"));
+  }
+}
+
+TEST(GateRelease, WhatIsWrongWithAReleaseIsSaidOnce) {
+  const Results now = gate_results();
+  Rule delta = against_release("delta.perplexity_relative", at_most(1)),
+       bytes = against_release("bytes.state", at_most(0));
+  delta.arms = bytes.arms = {"replay_*"};
+  delta.name = "cost";
+  bytes.compare = Compare::value;
+  const auto text_with = [&](const std::function<void(Results&)>& edit) {
+    Results old = now;
+    edit(old);
+    const Outcome outcome = judge({"p", {delta, bytes}}, {"new", now}, NamedRun{"old", old});
+    EXPECT_EQ(outcome.exit_code(), 3);
+    EXPECT_EQ(annotations(outcome).find('\n'), annotations(outcome).size() - 1) << "one line";
+    return gate_text(outcome, false);
+  };
+  EXPECT_THAT(text_with([](Results& r) { r.checkpoint["sha256"] = std::string(64, 'e'); }),
+              AllOf(testing::StartsWith("unusable     cost, a rule: new and old: different checkpoints: "),
+                    HasSubstr("\ncannot be judged: 0 of 2 judgements pass, 2 cannot be judged (exit code 3)\n")));
+  EXPECT_THAT(
+      text_with([](Results& r) { r.workloads.at(0).data["context"] = 2048; }),
+      HasSubstr("different data: /context of workload 'heldout' differs; likewise arm 'replay_float32_bfloat16' "
+                "on 'heldout', arm 'replay_bfloat16' on 'heldout'\n"));
+}
+
+// ---- margins that hold whatever an arm does
+
+Results generation_results(bool ignore_eos) {
+  Results results = gate_results();
+  Workload texts;
+  texts.name = "greedy";
+  texts.kind = "generation";
+  texts.data = {{"max_tokens", 512}, {"end_tokens", nlohmann::json::array()}, {"stop", nlohmann::json::array()}};
+  if (!ignore_eos) texts.data["end_tokens"].push_back(2);
+  for (const char* arm : {"exact_float32", "replay_bfloat16"})
+    texts.arms[arm].metrics = {{"truncated", {1.0, 0.99, 1.0, 256}},
+                               {"length", {512.0, 512.0, 512.0, 256}},
+                               {"looped", {0.97, 0.95, 0.99, 256}}};
+  for (const char* name : {"truncated", "length", "looped"})
+    texts.deltas["replay_bfloat16"][name] = {0.0, -0.01, 0.01, {}, 0.95, "paired", "score", 256};
+  results.workloads.push_back(texts);
+  results.config["workloads"].push_back({{"name", "greedy"}, {"kind", "generation"}});
+  return results;
+}
+
+TEST(GateVacuous, LengthsOfTextsThatNothingEndsSayNothing) {
+  const Results forced = generation_results(true);
+  for (const auto& [metric, margin] : {std::pair{"delta.truncated", at_most(0.02)},
+                                       {"delta.length", at_most(5)},
+                                       {"delta.length", {-5, 5}},
+                                       {"delta.truncated", {-0.02, 0.02}}}) {
+    Rule asked = rule(metric, margin);
+    const Judgement judgement = only(asked, forced);
+    EXPECT_EQ(judgement.word, Word::inconclusive) << metric;
+    EXPECT_THAT(sentence(judgement), HasSubstr("no token ends a text of this workload (`ignore_eos`), so every arm's "
+                                               "have 512 tokens: "));
+    EXPECT_EQ(judged(asked, forced).exit_code(), 2);
+    asked.compare = Compare::value;
+    EXPECT_EQ(only(asked, forced).word, Word::inconclusive) << "by value, too";
+  }
+  EXPECT_EQ(only(rule("delta.length", at_most(5)), generation_results(false)).word, Word::pass);
+}
+
+TEST(GateVacuous, NoArmCanBeFurtherThanTheEndOfTheScale) {
+  const Results results = generation_results(false);
+  // The baseline's: truncated 1, looped 0.97.
+  const Judgement full = only(rule("delta.truncated", at_most(0.02)), results);
+  EXPECT_EQ(full.word, Word::inconclusive);
+  EXPECT_THAT(sentence(full), HasSubstr("the baseline's is 100 %, so the margin holds whatever the arm does"));
+  EXPECT_EQ(only(rule("delta.looped", at_most(0.04)), results).word, Word::inconclusive);
+  EXPECT_EQ(only(rule("delta.looped", at_most(0.02)), results).word, Word::pass) << "3 points are left";
+  EXPECT_EQ(only(rule("delta.looped", {-0.04, 0.04}), results).word, Word::pass) << "it may fall";
+  EXPECT_EQ(only(rule("delta.acc", at_least(-0.7)),
+                 [] {
+                   Results one = gate_results();
+                   one.task_families.clear();
+                   one.config["workloads"].erase(2);
+                   one.workloads.pop_back();
+                   return one;
+                 }())
+                .word,
+            Word::inconclusive)
+      << "61 or 62 % are right";
+  Rule top = rule("divergence.same_top1", at_most(1.0));
+  top.compare = Compare::value;
+  EXPECT_EQ(only(top).word, Word::inconclusive);
+  top.margin = {0.5, 1.0};
+  EXPECT_EQ(only(top).word, Word::pass) << "it may be less";
+}
+
 // ---- forms
 
 Outcome one_of_each() {
@@ -529,10 +670,47 @@ TEST(GateForms, AnnotationsAreEscaped) {
   EXPECT_EQ(annotation_of_fault("two\nlines"), "::error title=gate::two%0Alines\n");
 }
 
+TEST(GateForms, AnnotationsAreWorstFirstAndNoMoreThanAreShown) {
+  const Rule bad = rule("delta.perplexity_relative", at_most(0.01)),
+             open = rule("delta.perplexity_relative", at_most(0.0135));
+  Policy policy{"p", {}};
+  for (int i = 0; i < 12; ++i) {
+    policy.rules.push_back(open);
+    policy.rules.back().name = "open " + std::to_string(i);
+  }
+  policy.rules.push_back(bad);
+  const std::string text = annotations(judge(policy, {"new", gate_results()}, std::nullopt));
+  EXPECT_THAT(text, testing::StartsWith("::error title=regression%3A a rule::"));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 10);
+  EXPECT_THAT(text, testing::EndsWith("::error title=gate::4 more like these are in the job's log and summary\n"));
+  policy.rules.resize(10);
+  EXPECT_THAT(annotations(judge(policy, {"new", gate_results()}, std::nullopt)), Not(HasSubstr("more like these")));
+}
+
+TEST(GateForms, EveryRuleHasALineWithItsWorstWord) {
+  Rule good = rule("delta.perplexity_relative", at_most(0.02)),
+       mixed = rule("delta.perplexity_relative", at_most(0.0005), {"*"});
+  mixed.name = "mixed";
+  mixed.inconclusive = OnInconclusive::pass;
+  const Outcome outcome = judge({"p", {good, mixed}}, {"new", gate_results()}, std::nullopt);
+  const std::string text = gate_text(outcome, false);
+  EXPECT_THAT(text,
+              HasSubstr("\n\npass         a rule: the only judgement passes; delta.perplexity_relative at most +2 %\n"
+                        "regression   mixed: 3 of 5 judgements pass, 2 are regressions; "
+                        "delta.perplexity_relative at most +0.05 %\n"
+                        "regression: 4 of 6 judgements pass, 2 are regressions (exit code 1)\n"));
+  mixed.margin = at_most(0.0135);
+  EXPECT_THAT(
+      gate_text(judge({"p", {mixed}}, {"new", gate_results()}, std::nullopt), false),
+      HasSubstr("\ninconclusive mixed: 4 of 5 judgements pass, 1 is inconclusive, which the policy lets through; "));
+}
+
 TEST(GateForms, MarkdownHasARowAJudgementWorstFirst) {
   const std::string text = gate_markdown(one_of_each());
-  EXPECT_THAT(text,
-              HasSubstr("### Gate a\\|policy: regression: 1 of 5 pass, 1 regression, 2 inconclusive, 1 unusable"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("### Gate a\\|policy: regression: 1 of 5 judgements pass, 1 is a regression, 1 cannot be judged, 2 are "
+                "inconclusive (1 of them let through by the policy) (exit code 1)\n"));
   EXPECT_LT(text.find("**regression**"), text.find("**unusable**"));
   EXPECT_LT(text.find("**inconclusive (fail)**"), text.find("| inconclusive (warn)"));
   EXPECT_LT(text.find("| inconclusive (warn)"), text.find("| pass |"));

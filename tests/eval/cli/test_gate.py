@@ -119,6 +119,21 @@ class GateTest(unittest.TestCase):
         self.assertIn("different data: /sources/0/sha256 of workload 'prose' differs", done.stdout)
         self.expect_refused(self.gate(policy, "--baseline", self.path / "gone"), "gone: no such file")
 
+    def test_a_baseline_that_no_rule_looks_at_is_refused(self):
+        junit = self.path / "gate.xml"
+        self.expect_refused(self.gate(self.policy(rule()), "--baseline", self.result(name="old"), "--junit", junit),
+                            "old: no rule of policy 'policy' is `against: release`, so nothing would be compared with it")
+        self.assertEqual(xml.etree.ElementTree.parse(junit).getroot().get("errors"), "1")
+
+    def test_a_release_compared_with_itself_passes(self):
+        policy = self.policy(rule(against="release", within=0.0001))
+        policy.write_text(policy.read_text().replace('"at_most": 0.04, ', ""))
+        old = self.result(name="old")
+        done = self.gate(policy, "--baseline", old, result=old)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn(f"warning: {old} holds the run's own results: every change since it is 0", done.stderr)
+        self.assertIn("change since the release 0 [0, 0] %", self.gate(policy, "--baseline", old, "--explain", result=old).stdout)
+
     def test_junit_is_xml(self):
         file = self.path / "gate.xml"
         done = self.gate(self.policy(rule(name="a <b> & \"c\"", at_most=0.01), rule(name="fine")), "--junit", file)
@@ -143,7 +158,7 @@ class GateTest(unittest.TestCase):
         summary.write_text("before\n")
         policy = self.policy(rule())
         self.gate(policy, "--summary", summary)
-        self.assertRegex(summary.read_text(), r"^before\n### Gate policy: pass: 1 of 1 pass \(exit code 0\)\n")
+        self.assertRegex(summary.read_text(), r"^before\n### Gate policy: pass: the only judgement passes \(exit code 0\)\n")
         self.gate(policy, "--github", GITHUB_STEP_SUMMARY=str(summary))
         self.assertEqual(summary.read_text().count("### Gate"), 2)
         self.gate(policy, GITHUB_STEP_SUMMARY=str(summary))
