@@ -17,7 +17,7 @@ bool same_reason(const Judgement& one, const Judgement& other) {
 }
 
 std::string of_what(const Measurement& measured) {
-  const std::string workload = measured.workload.empty() ? "" : fmt::format("'{}'", measured.workload);
+  std::string workload = measured.workload.empty() ? "" : fmt::format("'{}'", measured.workload);
   if (measured.arm.empty()) return workload;
   return fmt::format("arm '{}'{}", measured.arm, workload.empty() ? "" : " on " + workload);
 }
