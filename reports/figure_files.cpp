@@ -4,9 +4,12 @@
 
 #include <array>
 #include <cctype>
+#include <fstream>
+#include <sstream>
 
 #include "reports/atomic_file.h"
 #include "reports/gnuplot.h"
+#include "reports/html/markup.h"
 
 namespace replayeval::reports {
 namespace {
@@ -22,7 +25,31 @@ std::string script_of(const FigureFiles& figure, const std::string& svg, const s
       figure.height / pixels_per_inch, gnuplot_quoted(pdf), figure.commands);
 }
 
+// What stands between two tags, anew; the first of them alone.
+void replace_inner(std::string& text, const std::string& tag, const std::string& inner) {
+  const std::string open = "<" + tag + ">", close = "</" + tag + ">";
+  const std::size_t begin = text.find(open), end = text.find(close, begin);
+  if (begin != std::string::npos && end != std::string::npos)
+    text.replace(begin, end + close.size() - begin, html::text_element(tag, {{"id", tag}}, inner));
+}
+
+void name_svg_file(const std::filesystem::path& file, const FigureFiles& figure) {
+  std::ostringstream svg;
+  svg << std::ifstream(file, std::ios::binary).rdbuf();
+  write_file_atomically(file, named_svg(svg.str(), figure));
+}
+
 }  // namespace
+
+std::string named_svg(const std::string& svg, const FigureFiles& figure) {
+  std::string named = svg;
+  const std::size_t root = named.find("<svg");
+  if (root == std::string::npos) return svg;
+  named.insert(root + 4, " role=\"img\" aria-labelledby=\"title desc\"");
+  replace_inner(named, "title", figure.title);
+  replace_inner(named, "desc", figure.description);
+  return named;
+}
 
 std::string safe_name(const std::string& name) {
   std::string safe = name;
@@ -46,6 +73,8 @@ std::string draw_figure(const FigureFiles& figure, const std::filesystem::path& 
   write_file_atomically(script, script_of(figure, svg + ".partial", pdf + ".partial"));
   std::string complaint = run_gnuplot(script);
   std::error_code failure;
+  if (complaint.empty() && std::filesystem::exists(folder / (svg + ".partial")))
+    name_svg_file(folder / (svg + ".partial"), figure);
   // From now on the script is for people, who want the figure itself.
   if (complaint.empty()) write_file_atomically(script, script_of(figure, svg, pdf));
   for (const std::string& name : names) {

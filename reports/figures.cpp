@@ -19,6 +19,7 @@ constexpr std::array colours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E6
 struct Plot {
   std::string stem;
   std::string title;
+  std::string description;    // for those who cannot see it
   std::string columns;        // what the data file's are
   std::string settings;       // gnuplot commands of this plot alone
   std::string style;          // e.g. "using 1:2:3:4 with yerrorlines"
@@ -27,7 +28,10 @@ struct Plot {
 
 Plot position_plot(const Results& results, const Workload& workload) {
   Plot plot{.stem = safe_name(workload.name) + "-perplexity_by_position",
-            .title = "Perplexity delta by position in the window",
+            .title = fmt::format("Perplexity delta by position in the window, {}", workload.name),
+            .description = fmt::format("A curve an arm: its perplexity against that of {} in percent, by the position of "
+                                       "the token in its window, with confidence intervals. Above zero is worse.",
+                                       results.baseline),
             .columns = "place  ΔPPL %  low  high",
             .settings =
                 "set ylabel 'ΔPPL %'\nset xlabel 'position in the window (tokens)'\nset xzeroaxis lt 1 lc '#888888'\n",
@@ -47,7 +51,10 @@ Plot position_plot(const Results& results, const Workload& workload) {
 
 Plot state_error_plot(const Results& results, const Workload& workload, const std::string& depth) {
   return {.stem = fmt::format("{}-state_error_{}", safe_name(workload.name), depth),
-          .title = fmt::format("State error of the worst layer, {}", depth == "gold" ? "against float64" : depth),
+          .title = fmt::format("State error of the worst layer, {}, {}", depth == "gold" ? "against float64" : depth,
+                               workload.name),
+          .description = "A curve an arm: the relative Frobenius error of its states, in the layer where that is largest, "
+                         "by the number of tokens decoded, on a logarithmic axis.",
           .columns = "tokens decoded  relative Frobenius error",
           .settings =
               "set logscale y\nset format y '%.0e'\nset xrange [0:*]\nset ylabel 'relative Frobenius error'\n"
@@ -69,7 +76,11 @@ std::string data_of(const Plot& plot) {
 }
 
 FigureFiles files_of(const Plot& plot) {
-  FigureFiles figure{.stem = plot.stem, .title = plot.title, .data = data_of(plot), .commands = {}};
+  FigureFiles figure{.stem = plot.stem,
+                     .title = plot.title,
+                     .description = plot.description,
+                     .data = data_of(plot),
+                     .commands = {}};
   figure.commands = fmt::format(
       "set title {} noenhanced\nset key outside right top noenhanced\nset grid lc '#dddddd'\nset tics "
       "nomirror\n{}plot ",

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int most_columns = 3, panel_pixels = 300, cell_pixels = 26, margin_pixels = 110;
 
-// column, row, value (percent or points), whether the baseline has a signal there, label
+// column, row, value (percent or points), whether the baseline has a signal there, label, what its colour stands for
 std::string block_of(const RecallGrid& grid, const std::string& arm, bool is_baseline) {
   std::string block;
   for (const RecallCell* cell : grid.cells) {
@@ -20,8 +20,9 @@ std::string block_of(const RecallGrid& grid, const std::string& arm, bool is_bas
     const auto accuracy = cell->accuracy.find(arm);
     if (is_baseline ? accuracy == cell->accuracy.end() : delta == cell->delta.end()) continue;
     const double value = 100.0 * (is_baseline ? accuracy->second.value : delta->second.value);
-    block += fmt::format("{} {} {} {} {}\n", grid.column_of(*cell), grid.row_of(*cell), value, cell->signal ? 1 : 0,
-                         is_baseline ? fmt::format("{:.1f}", value) : fmt::format("{:+.1f}", value));
+    block += fmt::format("{} {} {} {} {} {}\n", grid.column_of(*cell), grid.row_of(*cell), value, cell->signal ? 1 : 0,
+                         is_baseline ? fmt::format("{:.1f}", value) : fmt::format("{:+.1f}", value),
+                         is_baseline ? value : *grid.shade(*cell, arm));
   }
   return block;
 }
@@ -53,17 +54,24 @@ std::string panel_of(const std::string& file, std::size_t index, const std::stri
                   : "set palette defined (0 '#e6855e', 1 '#ffffff', 2 '#6fc2a0')\nset cblabel 'points'\n" +
                         scale_of(-grid.reach(), grid.reach(), tall);
   const std::string data = gnuplot_quoted(file) + fmt::format(" index {} ", index);
+  const std::string title = arm + (is_baseline ? ": accuracy" : ": delta");
+  // Titles of plots are not shown (`unset key`), but the SVG has them.
   return colours + fmt::format(
-                       "set title {} noenhanced\nplot {}using 1:2:(0.5):(0.5):($4 == 1 ? $3 : NaN) with boxxyerror fs "
-                       "solid lc palette, \\\n     {}using ($4 == 0 ? $1 : NaN):2:(0.5):(0.5) with boxxyerror fs solid "
-                       "lc '#d0d0d0', \\\n     {}using 1:2:5 with labels\n",
-                       gnuplot_quoted(arm + (is_baseline ? ": accuracy" : ": delta")), data, data, data);
+                       "set title {0} noenhanced\nplot {1}using 1:2:(0.5):(0.5):($4 == 1 ? $6 : NaN) with boxxyerror fs "
+                       "solid lc palette title {0}, \\\n     {1}using ($4 == 0 ? $1 : NaN):2:(0.5):(0.5) with "
+                       "boxxyerror fs solid lc '#d0d0d0' title {2}, \\\n     {1}using 1:2:5 with labels title {3}\n",
+                       gnuplot_quoted(title), data, gnuplot_quoted(arm + ": no signal"),
+                       gnuplot_quoted(title + (is_baseline ? ", %" : ", points")));
 }
 
 FigureFiles heatmap_of(const Results& results, const Workload& workload, const RecallGrid& grid) {
   FigureFiles figure;
   figure.stem = fmt::format("{}-recall-{}", safe_name(workload.name), safe_name(grid.task));
-  figure.title = fmt::format("Recall of {} by length and depth; grey: no signal", grid.task);
+  figure.title = fmt::format("Recall of {} by length and depth; grey: no signal; {}", grid.task, grid.answers_text());
+  figure.description = fmt::format(
+      "A map an arm, a column a length of document in tokens and a row a depth at which the answer stands in it: the "
+      "accuracy of {} in percent, and what the other arms change in points. Pale: the interval holds zero.",
+      results.baseline);
   std::vector<std::string> arms = {results.baseline};
   for (const nlohmann::json& arm : results.arms)
     if (arm.at("name") != results.baseline) arms.push_back(arm.at("name"));
@@ -73,7 +81,7 @@ FigureFiles heatmap_of(const Results& results, const Workload& workload, const R
     const bool is_baseline = arm == results.baseline;
     const std::string block = block_of(grid, arm, is_baseline);
     if (block.empty()) continue;
-    if (index == 0) figure.data = "# length  depth  accuracy % (the baseline) or delta in points  signal  label\n";
+    if (index == 0) figure.data = "# length  depth  accuracy % (the baseline) or delta in points  signal  label  colour\n";
     figure.data += block + "\n\n";
     panels += panel_of(figure.stem + ".dat", index++, arm, is_baseline, grid);
   }

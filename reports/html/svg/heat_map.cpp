@@ -49,6 +49,7 @@ void draw_labelled_cells(Drawing& drawing, const HeatMap& map, const Layout& lay
     const Point corner{layout.left + layout.column_width * static_cast<double>(cell.column),
                        top + layout.row_height * static_cast<double>(cell.row)};
     drawing.markup(fmt::format("<g class=\"cell {}\">", cell.css_class));
+    if (!cell.title.empty()) drawing.markup(text_element("title", {}, cell.title));
     drawing.rectangle("heat", corner, layout.column_width, layout.row_height);
     drawing.text("cell", {corner.x + layout.column_width / 2.0, corner.y + layout.row_height / 2.0 + 4.0},
                  Anchor::middle, cell.label);

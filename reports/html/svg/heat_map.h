@@ -34,8 +34,9 @@ class HeatScale {
 struct HeatMap {
   struct Cell {
     std::size_t column = 0, row = 0;
-    std::string css_class;  // of a HeatScale, or "none" for a cell without a value
-    std::string label;      // shown where all labels fit
+    std::string css_class;   // of a HeatScale, or "none" for a cell without a value
+    std::string label;       // shown where all labels fit
+    std::string title = {};  // all there is to say of it, for those who point at it or hear it; may be empty
   };
   Title title;
   std::string x_label, y_label;
