@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <initializer_list>
 
 #include "reports/results_io.h"
 
@@ -37,6 +38,20 @@ class Place {
   std::string text_or(const std::string& key, const std::string& otherwise) const {
     return value_.contains(key) ? at(key).text() : otherwise;
   }
+  // A text of an object of the file; "" where either is not there.
+  std::string text_of(const std::string& object, const std::string& key) const {
+    if (!has(object)) return "";
+    const Place inner = at(object);
+    if (!inner.value_.is_object()) inner.fail("expected an object");
+    return inner.text_or(key, "");
+  }
+  std::map<std::string, std::int64_t> counts_at(std::initializer_list<const char*> keys) const {
+    std::map<std::string, std::int64_t> all;
+    for (const char* key : keys)
+      if (has(key)) all.emplace(key, at(key).count());
+    return all;
+  }
+  const json& value() const { return value_; }
   double positive() const {
     const double number = value_.is_number() ? value_.get<double>() : -1.0;
     if (!std::isfinite(number) || number <= 0.0) fail("expected a number above 0");
@@ -92,14 +107,18 @@ KernelBench kernel_bench(const Place& file) {
                     .ring_form = file.at("ring_form").text(),
                     .route = file.at("route").text(),
                     .flush = file.at("flush").text(),
+                    .shape = file.counts_at({"head_dim", "state_size", "num_heads", "num_groups", "key_dim",
+                                             "value_dim", "num_key_heads", "num_value_heads"}),
                     .buffer_len = file.at("buffer_len").count(),
                     .read_bytes_per_second = file.at("read_bytes_per_second").positive(),
                     .rows = {}};
   for (const Place& row : file.at("rows").items())
-    bench.rows.push_back({.batch = row.at("batch").count(),
-                          .state = row.at("state").text(),
-                          .exact = timing_of(row.at("exact")),
-                          .replay = timing_of(row.at("replay"))});
+    bench.rows.push_back(
+        {.batch = row.at("batch").count(),
+         .state = row.at("state").text(),
+         .exact = timing_of(row.at("exact")),
+         .replay = timing_of(row.at("replay")),
+         .mixed = row.has("replay_mixed") ? std::optional(timing_of(row.at("replay_mixed"))) : std::nullopt});
   return bench;
 }
 
@@ -130,7 +149,10 @@ ModelBench model_bench(const Place& file) {
                    .context = file.at("context").count(),
                    .arms = {},
                    .rows = {}};
-  for (const Place& arm : file.at("arms").items()) bench.arms.push_back(arm.at("name").text());
+  for (const Place& arm : file.at("arms").items()) {
+    static_cast<void>(arm.at("name").text());  // every arm has one
+    bench.arms.push_back(arm.value());
+  }
   if (file.has("scoring")) {
     const Place scoring = file.at("scoring");
     bench.scoring = ModelBench::Scoring{.sequences = scoring.at("sequences").count(),
@@ -159,13 +181,21 @@ std::variant<KernelBench, ModelBench> bench_from_json(const json& object, const 
   throw ResultsError(place + ": expected what `bench kernels` or `bench model` writes with --json");
 }
 
+BenchOrigin origin_from_json(const json& object, const std::string& place) {
+  const Place file(object, place);
+  return {.version = file.text_of("tool", "version"),
+          .git = file.text_of("tool", "git"),
+          .build = file.text_of("tool", "build"),
+          .date = file.text_of("environment", "date")};
+}
+
 BenchFile load_bench(const std::filesystem::path& file) {
   if (!std::filesystem::is_regular_file(file))
     throw ResultsError(file.string() + ": no such file; expected what `bench kernels` or `bench model` wrote");
   std::ifstream stream(file, std::ios::binary);
   const json object = json::parse(stream, nullptr, false);
   if (object.is_discarded()) throw ResultsError(file.string() + ": is not JSON");
-  return {file.filename().string(), bench_from_json(object, file.string())};
+  return {file.filename().string(), bench_from_json(object, file.string()), origin_from_json(object, file.string())};
 }
 
 double roofline_share(const KernelBench& bench, const KernelBench::Timing& timing) {

@@ -22,8 +22,10 @@ struct KernelBench {
     std::int64_t batch = 0;
     std::string state;  // storage type
     Timing exact, replay;
+    std::optional<Timing> mixed = {};  // replay with sequences at all positions of their rings; absent in older files
   };
   std::string family, device, ring, ring_form, route, flush;
+  std::map<std::string, std::int64_t> shape = {};  // head_dim, num_heads, ...: what the file says of the layer
   std::int64_t buffer_len = 0;
   double read_bytes_per_second = 0.0;  // measured with plain reads: the roofline
   std::vector<Row> rows;
@@ -47,22 +49,29 @@ struct ModelBench {
   };
   std::string model_type, baseline, device;
   std::int64_t parameters = 0, context = 0;
-  std::vector<std::string> arms;
-  std::vector<Row> rows;  // empty where scoring alone was timed
+  std::vector<nlohmann::json> arms;  // as in results.json: name, executor, ...
+  std::vector<Row> rows;             // empty where scoring alone was timed
   std::optional<Scoring> scoring{};
 
   // How much faster than the baseline at the same batch; absent where that was not measured.
   std::optional<double> speed_ratio(const Row& row) const;
 };
 
+// What timed a file's figures, and when; "" where an older file does not say.
+struct BenchOrigin {
+  std::string version, git, build, date;
+};
+
 struct BenchFile {
   std::string name;  // of the file
   std::variant<KernelBench, ModelBench> bench;
+  BenchOrigin origin = {};
 };
 
 // Throws ResultsError naming the file, the place in it (a JSON pointer) and what was expected.
 BenchFile load_bench(const std::filesystem::path& file);
 std::variant<KernelBench, ModelBench> bench_from_json(const nlohmann::json& object, const std::string& place);
+BenchOrigin origin_from_json(const nlohmann::json& object, const std::string& place);
 
 // How much of the measured read bandwidth a step's bytes take.
 double roofline_share(const KernelBench& bench, const KernelBench::Timing& timing);

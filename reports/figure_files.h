@@ -7,9 +7,9 @@
 namespace replayeval::reports {
 
 struct FigureFiles {
-  std::string stem;         // of the files
-  std::string title;        // of what is shown: stands in the SVG, too, for those who cannot see it
-  std::string description;  // what there is to see, in a sentence or two: in the SVG alone
+  std::string stem;               // of the files
+  std::string title;              // of what is shown: stands in the SVG, too, for those who cannot see it
+  std::string description;        // what there is to see, in a sentence or two: in the SVG alone
   std::string data;               // of STEM.dat; empty: there is nothing to draw
   std::string commands;           // gnuplot's, behind terminal and output; they read STEM.dat
   int width = 860, height = 420;  // pixels of the SVG

@@ -27,16 +27,17 @@ struct Plot {
 };
 
 Plot position_plot(const Results& results, const Workload& workload) {
-  Plot plot{.stem = safe_name(workload.name) + "-perplexity_by_position",
-            .title = fmt::format("Perplexity delta by position in the window, {}", workload.name),
-            .description = fmt::format("A curve an arm: its perplexity against that of {} in percent, by the position of "
-                                       "the token in its window, with confidence intervals. Above zero is worse.",
-                                       results.baseline),
-            .columns = "place  ΔPPL %  low  high",
-            .settings =
-                "set ylabel 'ΔPPL %'\nset xlabel 'position in the window (tokens)'\nset xzeroaxis lt 1 lc '#888888'\n",
-            .style = "using 1:2:3:4 with yerrorlines",
-            .curves = perplexity_by_position(results, workload)};
+  Plot plot{
+      .stem = safe_name(workload.name) + "-perplexity_by_position",
+      .title = fmt::format("Perplexity delta by position in the window, {}", workload.name),
+      .description = fmt::format("A curve an arm: its perplexity against that of {} in percent, by the position of "
+                                 "the token in its window, with confidence intervals. Above zero is worse.",
+                                 results.baseline),
+      .columns = "place  ΔPPL %  low  high",
+      .settings =
+          "set ylabel 'ΔPPL %'\nset xlabel 'position in the window (tokens)'\nset xzeroaxis lt 1 lc '#888888'\n",
+      .style = "using 1:2:3:4 with yerrorlines",
+      .curves = perplexity_by_position(results, workload)};
   for (std::size_t i = 0; i < plot.curves.size(); ++i)  // side by side, so that bars do not hide each other
     for (Curve::Point& point : plot.curves[i].points) point.x += 0.05 * static_cast<double>(i);
   std::string tics;
@@ -53,8 +54,9 @@ Plot state_error_plot(const Results& results, const Workload& workload, const st
   return {.stem = fmt::format("{}-state_error_{}", safe_name(workload.name), depth),
           .title = fmt::format("State error of the worst layer, {}, {}", depth == "gold" ? "against float64" : depth,
                                workload.name),
-          .description = "A curve an arm: the relative Frobenius error of its states, in the layer where that is largest, "
-                         "by the number of tokens decoded, on a logarithmic axis.",
+          .description =
+              "A curve an arm: the relative Frobenius error of its states, in the layer where that is largest, "
+              "by the number of tokens decoded, on a logarithmic axis.",
           .columns = "tokens decoded  relative Frobenius error",
           .settings =
               "set logscale y\nset format y '%.0e'\nset xrange [0:*]\nset ylabel 'relative Frobenius error'\n"
@@ -76,11 +78,8 @@ std::string data_of(const Plot& plot) {
 }
 
 FigureFiles files_of(const Plot& plot) {
-  FigureFiles figure{.stem = plot.stem,
-                     .title = plot.title,
-                     .description = plot.description,
-                     .data = data_of(plot),
-                     .commands = {}};
+  FigureFiles figure{
+      .stem = plot.stem, .title = plot.title, .description = plot.description, .data = data_of(plot), .commands = {}};
   figure.commands = fmt::format(
       "set title {} noenhanced\nset key outside right top noenhanced\nset grid lc '#dddddd'\nset tics "
       "nomirror\n{}plot ",

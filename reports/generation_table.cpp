@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -112,6 +113,14 @@ std::string agreement_text(const Workload& workload, const std::string& arm) {
   return text;
 }
 
+// The signs that say something of this workload.
+std::vector<Sign> signs_of(const Workload& workload) {
+  std::vector<Sign> kept;
+  std::copy_if(signs.begin(), signs.end(), std::back_inserter(kept),
+               [&](const Sign& sign) { return !is_constant(workload, sign.metric); });
+  return kept;
+}
+
 std::vector<std::string> compared_arms(const Results& results) {
   std::vector<std::string> arms;
   for (const nlohmann::json& arm : results.arms)
@@ -121,7 +130,7 @@ std::vector<std::string> compared_arms(const Results& results) {
 
 Table degeneration_table(const Results& results, const Workload& workload) {
   Table table({"sign", "arm", "value", "Δ [interval]", "p", "p (Holm)"}, {1, 3});
-  for (const Sign& sign : signs)
+  for (const Sign& sign : signs_of(workload))
     for (const ArmSummary& arm : summarise(results, workload)) {
       const Metric* value = value_of(workload, arm.name, sign.metric);
       if (value == nullptr) continue;
@@ -176,9 +185,9 @@ Table steps_table(const Results& results, const Workload& workload) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> share_signs() {
+std::vector<std::pair<std::string, std::string>> share_signs(const Workload& workload) {
   std::vector<std::pair<std::string, std::string>> shares;
-  for (const Sign& sign : signs)
+  for (const Sign& sign : signs_of(workload))
     if (sign.bad_if_larger && *sign.unit != '\0') shares.emplace_back(sign.metric, sign.title);
   return shares;
 }
@@ -187,14 +196,15 @@ Table degeneration_by_arm(const Results& results, const Workload& workload) {
   constexpr std::array shown = {names::length, names::truncated, names::looped, names::repeated_3grams,
                                 names::compression_ratio};
   std::vector<Text> titles = {"arm"};
+  const std::vector<Sign> all = signs_of(workload);
   std::vector<const Sign*> columns;
-  for (const Sign& sign : signs)
+  for (const Sign& sign : all)
     if (std::find(shown.begin(), shown.end(), std::string_view(sign.metric)) != shown.end()) {
       columns.push_back(&sign);
       titles.emplace_back(
           std::string(sign.metric == std::string_view(names::compression_ratio) ? "compression" : sign.title) +
           (*sign.unit == '\0' ? "" : " %"));
-      titles.emplace_back("Δ");
+      titles.emplace_back(*sign.unit == '\0' ? "Δ" : "Δ points");
     }
   Table table(titles);
   for (const ArmSummary& arm : summarise(results, workload)) {
@@ -211,27 +221,31 @@ Table degeneration_by_arm(const Results& results, const Workload& workload) {
 }
 
 TextTable generation_table(const Results& results, const Workload& workload) {
-  TextTable table({{"arm", Align::left, 0},
-                   {"length", Align::right, 6},
-                   {"truncated %", Align::right, 5},
-                   {"looped %", Align::right, 9},
-                   {"3-grams %", Align::right, 7},
-                   {"compression", Align::right, 8},
-                   {"identical %", Align::right, 0},
-                   {"parts after", Align::right, 4}});
+  const bool by_length = !runs_to_the_limit(workload);
+  std::vector<Column> columns = {{"arm", Align::left, 0}};
+  if (by_length) columns.insert(columns.end(), {{"length", Align::right, 6}, {"truncated %", Align::right, 5}});
+  columns.insert(columns.end(), {{"looped %", Align::right, 9},
+                                 {"3-grams %", Align::right, 7},
+                                 {"compression", Align::right, 8},
+                                 {"identical %", Align::right, 0},
+                                 {"parts after", Align::right, 4}});
+  TextTable table(columns);
   for (const ArmSummary& arm : summarise(results, workload)) {
     const auto sign = [&](const char* metric, double scale) {
       return value_text(value_of(workload, arm.name, metric), scale, 3);
     };
     const auto agreement = [&](const char* metric) { return find_in(workload.divergence, arm.name, metric); };
-    table.add_row({{arm.name + (arm.is_baseline ? " *" : ""), arm.is_baseline ? Tint::bold : Tint::none},
-                   {value_text(value_of(workload, arm.name, names::length), 1.0, 5)},
-                   {sign(names::truncated, 100.0)},
-                   {sign(names::looped, 100.0)},
-                   {sign(names::repeated_3grams, 100.0)},
-                   {sign(names::compression_ratio, 1.0)},
-                   {arm.is_baseline ? "" : share_text(agreement(names::identical))},
-                   {arm.is_baseline ? "" : median_text(agreement(names::first_divergence_median))}});
+    std::vector<Cell> row = {{arm.name + (arm.is_baseline ? " *" : ""), arm.is_baseline ? Tint::bold : Tint::none}};
+    if (by_length) {
+      row.push_back({value_text(value_of(workload, arm.name, names::length), 1.0, 5)});
+      row.push_back({sign(names::truncated, 100.0)});
+    }
+    row.insert(row.end(), {{sign(names::looped, 100.0)},
+                           {sign(names::repeated_3grams, 100.0)},
+                           {sign(names::compression_ratio, 1.0)},
+                           {arm.is_baseline ? "" : share_text(agreement(names::identical))},
+                           {arm.is_baseline ? "" : median_text(agreement(names::first_divergence_median))}});
+    table.add_row(std::move(row));
   }
   return table;
 }
@@ -240,12 +254,25 @@ bool has_generated(const Workload& workload) {
   return workload.data.is_object() && workload.data.contains("sequences") && workload.data.contains("max_tokens");
 }
 
+bool runs_to_the_limit(const Workload& workload) {
+  const nlohmann::json& data = workload.data;
+  const auto none = [&](const char* key) { return data[key].is_array() && data[key].empty(); };
+  return has_generated(workload) && data.contains("end_tokens") && none("end_tokens") &&
+         (!data.contains("stop") || none("stop"));
+}
+
+bool is_constant(const Workload& workload, std::string_view metric) {
+  return (metric == names::length || metric == names::truncated) && runs_to_the_limit(workload);
+}
+
 std::string generation_line(const Workload& workload) {
   const nlohmann::json& data = workload.data;
   const auto number = [&](const char* key) { return data.value(key, std::int64_t{0}); };
   const double temperature = data.value("temperature", 0.0);
-  std::string text = fmt::format("{} sequences of at most {} tokens: {} prompts", count_text(number("sequences")),
-                                 count_text(number("max_tokens")), count_text(number("prompts")));
+  std::string text = fmt::format("{} sequences of {}{} tokens{}: {} prompts", count_text(number("sequences")),
+                                 runs_to_the_limit(workload) ? "" : "at most ", count_text(number("max_tokens")),
+                                 runs_to_the_limit(workload) ? ", the same for every arm, as no token ends them" : "",
+                                 count_text(number("prompts")));
   if (number("repeats") > 1) text += fmt::format(" × {}", count_text(number("repeats")));
   return text + (temperature == 0.0 ? ", greedy" : fmt::format(", temperature {:g}", temperature));
 }
@@ -283,7 +310,8 @@ Blocks generation(const Results& results, const Workload& workload) {
   Blocks blocks = {
       Heading{3, "Degeneration"}, Paragraph{generation_line(workload) + "."}, degeneration_table(results, workload),
       Paragraph{
-          prose("Means over sequences; Δ is paired, with intervals over prompts. *Truncated*: ran to the limit. "
+          prose(std::string("Means over sequences; Δ is paired, with intervals over prompts. ") +
+                (runs_to_the_limit(workload) ? "" : "*Truncated*: ran to the limit. ") +
                 "*Looped*: at least 4 repeats of one span, 40 tokens or more in all. *Repeated span*: the longest "
                 "one's tokens, and its occurrences' share of the text. *Compression ratio*: of the text, zlib. pt: "
                 "percentage points. Holm: adjusted for an arm's eight deltas.")}};

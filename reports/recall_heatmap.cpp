@@ -56,12 +56,13 @@ std::string panel_of(const std::string& file, std::size_t index, const std::stri
   const std::string data = gnuplot_quoted(file) + fmt::format(" index {} ", index);
   const std::string title = arm + (is_baseline ? ": accuracy" : ": delta");
   // Titles of plots are not shown (`unset key`), but the SVG has them.
-  return colours + fmt::format(
-                       "set title {0} noenhanced\nplot {1}using 1:2:(0.5):(0.5):($4 == 1 ? $6 : NaN) with boxxyerror fs "
-                       "solid lc palette title {0}, \\\n     {1}using ($4 == 0 ? $1 : NaN):2:(0.5):(0.5) with "
-                       "boxxyerror fs solid lc '#d0d0d0' title {2}, \\\n     {1}using 1:2:5 with labels title {3}\n",
-                       gnuplot_quoted(title), data, gnuplot_quoted(arm + ": no signal"),
-                       gnuplot_quoted(title + (is_baseline ? ", %" : ", points")));
+  return colours +
+         fmt::format(
+             "set title {0} noenhanced\nplot {1}using 1:2:(0.5):(0.5):($4 == 1 ? $6 : NaN) with boxxyerror fs "
+             "solid lc palette title {0}, \\\n     {1}using ($4 == 0 ? $1 : NaN):2:(0.5):(0.5) with "
+             "boxxyerror fs solid lc '#d0d0d0' title {2}, \\\n     {1}using 1:2:5 with labels title {3}\n",
+             gnuplot_quoted(title), data, gnuplot_quoted(arm + ": no signal"),
+             gnuplot_quoted(title + (is_baseline ? ", %" : ", points")));
 }
 
 FigureFiles heatmap_of(const Results& results, const Workload& workload, const RecallGrid& grid) {
@@ -81,7 +82,8 @@ FigureFiles heatmap_of(const Results& results, const Workload& workload, const R
     const bool is_baseline = arm == results.baseline;
     const std::string block = block_of(grid, arm, is_baseline);
     if (block.empty()) continue;
-    if (index == 0) figure.data = "# length  depth  accuracy % (the baseline) or delta in points  signal  label  colour\n";
+    if (index == 0)
+      figure.data = "# length  depth  accuracy % (the baseline) or delta in points  signal  label  colour\n";
     figure.data += block + "\n\n";
     panels += panel_of(figure.stem + ".dat", index++, arm, is_baseline, grid);
   }

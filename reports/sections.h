@@ -7,6 +7,7 @@
 
 #include "reports/bench_file.h"
 #include "reports/document.h"
+#include "reports/kernel_group.h"
 #include "reports/results.h"
 
 namespace replayeval::reports::sections {
@@ -27,8 +28,9 @@ Blocks state_error(const Results& results, const Workload& workload);  // three 
 Blocks task(const Results& results, const Workload& workload);         // a downstream task's metrics and deltas
 Blocks storage(const Results& results, const Workload& workload);
 Blocks speed(const Results& results, const Workload& workload);  // seconds, tokens/s, bytes, kernel times
-Blocks kernel_bench(const KernelBench& bench);
+Blocks kernel_bench(const KernelGroup& group);
 Blocks model_bench(const ModelBench& bench);
+Table bench_files(const std::vector<BenchFile>& files);  // where each comes from
 // Bytes a sequence, and how many sequences fit where states and rings may take so many bytes. Without rows where no
 // workload measured them.
 Table memory(const Results& results, const std::vector<double>& memories);

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "reports/generation_table.h"
 #include "reports/metric_names.h"
 #include "reports/numbers.h"
 #include "reports/sections.h"
@@ -97,6 +98,7 @@ Blocks deltas(const Results& results, const Workload& workload) {
     const auto found = workload.deltas.find(arm);
     if (found == workload.deltas.end()) continue;
     for (const auto& [metric, delta] : found->second) {
+      if (is_constant(workload, metric)) continue;
       table.add_row({code(arm), code(metric), spread(delta.value, delta.low, delta.high).value,
                      interval_text(delta, 1.0),
                      delta.confidence ? fmt::format("{:g} %", 100.0 * *delta.confidence) : absent,

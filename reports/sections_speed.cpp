@@ -1,9 +1,11 @@
 // Decode speed that benchmarks measured, and how many sequences a memory holds.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "reports/numbers.h"
 #include "reports/sections.h"
@@ -34,6 +36,52 @@ std::map<std::string, Bytes> bytes_of(const Results& results) {
   return bytes;
 }
 
+std::vector<Text> kernel_row(const KernelBench& bench, const KernelBench::Row& row, bool with_ring, bool with_mixed) {
+  const auto time = [](const KernelBench::Timing& timing) {
+    return interval(timing.microseconds, timing.low, timing.high);
+  };
+  const auto share = [&](const KernelBench::Timing& timing) {
+    return fmt::format("{:.0f} %", 100.0 * roofline_share(bench, timing));
+  };
+  std::vector<Text> cells = {std::to_string(bench.buffer_len)};
+  if (with_ring) cells.emplace_back(fmt::format("{} {}", bench.ring, bench.ring_form));
+  for (const std::string& cell : {row.state, count_text(row.batch), time(row.exact), share(row.exact), time(row.replay),
+                                  share(row.replay), fmt::format("{:.3f}", row.replay.bytes / row.exact.bytes),
+                                  times(row.exact.microseconds / row.replay.microseconds)})
+    cells.emplace_back(cell);
+  if (with_mixed) {
+    cells.emplace_back(row.mixed ? time(*row.mixed) : absent);
+    cells.emplace_back(row.mixed ? times(row.exact.microseconds / row.mixed->microseconds) : absent);
+  }
+  return cells;
+}
+
+// " of num_heads 128, head_dim 64"; "" where the files do not say.
+std::string shape_text(const KernelBench& bench) {
+  std::string text;
+  for (const auto& [name, count] : bench.shape)
+    text += fmt::format("{}{} {}", text.empty() ? " of " : ", ", name, count);
+  return text;
+}
+
+// How a step is taken: as all files say, or each way that there is.
+std::set<std::string> steps_of(const KernelGroup& group) {
+  std::set<std::string> steps;
+  for (const KernelBench* bench : group.benches) steps.insert(fmt::format("{}, {} flush", bench->route, bench->flush));
+  return steps;
+}
+
+// Every file measures the roofline anew.
+std::string read_speed(const KernelGroup& group) {
+  double low = HUGE_VAL, high = 0.0;
+  for (const KernelBench* bench : group.benches) {
+    low = std::min(low, bench->read_bytes_per_second);
+    high = std::max(high, bench->read_bytes_per_second);
+  }
+  const std::string least = bytes_text(low), most = bytes_text(high);
+  return least == most ? least : fmt::format("{} to {}", least, most);
+}
+
 Blocks scoring_bench(const ModelBench& bench) {
   Table table({"part", "of the time"}, {0});
   std::vector<std::pair<double, std::string>> parts;
@@ -51,26 +99,26 @@ Blocks scoring_bench(const ModelBench& bench) {
 
 }  // namespace
 
-Blocks kernel_bench(const KernelBench& bench) {
-  Table table({"batch", "state", "exact, µs [min, max]", "of roofline", "replay, µs [min, max]", "of roofline",
-               "bytes, replay / exact", "speedup"},
-              {1});
-  for (const KernelBench::Row& row : bench.rows) {
-    const auto share = [&](const KernelBench::Timing& timing) {
-      return fmt::format("{:.0f} %", 100.0 * roofline_share(bench, timing));
-    };
-    table.add_row({count_text(row.batch), row.state, interval(row.exact.microseconds, row.exact.low, row.exact.high),
-                   share(row.exact), interval(row.replay.microseconds, row.replay.low, row.replay.high),
-                   share(row.replay), fmt::format("{:.3f}", row.replay.bytes / row.exact.bytes),
-                   times(row.exact.microseconds / row.replay.microseconds)});
-  }
-  return {
-      Heading{3, fmt::format("Kernels: {}, {}", bench.family, bench.device)},
-      Paragraph{fmt::format("One decode step of one layer, over whole ring cycles, flushes included: L = {}, {} ring "
-                            "of {}, {}, {} flush. Roofline: plain reads on this device, {}/s.",
-                            bench.buffer_len, bench.ring, bench.ring_form, bench.route, bench.flush,
-                            bytes_text(bench.read_bytes_per_second))},
-      table};
+Blocks kernel_bench(const KernelGroup& group) {
+  const bool several_rings = group.rings().size() > 1, mixed = group.any_mixed();
+  std::vector<Text> titles = {"L"};
+  if (several_rings) titles.emplace_back("ring");
+  for (const char* title : {"state", "batch", "exact, µs [min, max]", "of roofline", "replay, µs [min, max]",
+                            "of roofline", "bytes, replay / exact", "speedup"})
+    titles.emplace_back(title);
+  if (mixed) titles.insert(titles.end(), {"mixed positions, µs [min, max]", "speedup, mixed"});
+  Table table(titles, several_rings ? std::vector<std::size_t>{1, 2} : std::vector<std::size_t>{1});
+  for (const KernelBench* bench : group.benches)
+    for (const KernelBench::Row& row : bench->rows) table.add_row(kernel_row(*bench, row, several_rings, mixed));
+  std::string text = fmt::format(
+      "One decode step of one layer{}, over whole ring cycles, flushes included: {}, {}. L: tokens that the "
+      "ring holds. Roofline: plain reads on this device, {}/s.",
+      shape_text(group.first()), fmt::join(group.rings(), ", "), fmt::join(steps_of(group), "; "), read_speed(group));
+  if (mixed)
+    text +=
+        " Mixed positions: the sequences stand at all positions of their rings, as those of a server do, so that "
+        "some flush at every step; otherwise all stand at one position and flush together.";
+  return {Heading{3, heading_of(group)}, Paragraph{text}, table};
 }
 
 Blocks model_bench(const ModelBench& bench) {
@@ -96,6 +144,23 @@ Blocks model_bench(const ModelBench& bench) {
                                      count_text(bench.context))) +
                     code(bench.baseline) + "."},
           table};
+}
+
+Table bench_files(const std::vector<BenchFile>& files) {
+  Table table({"file", "of", "device", "revision", "build", "date"}, {1, 2, 3, 4, 5});
+  for (const BenchFile& file : files) {
+    const auto* kernels = std::get_if<KernelBench>(&file.bench);
+    const auto* model = std::get_if<ModelBench>(&file.bench);
+    const auto known = [](const std::string& text) { return text.empty() ? Text(absent) : code(text); };
+    table.add_row(
+        {file.name,
+         kernels != nullptr
+             ? fmt::format("kernels, {}, L = {}, {}", kernels->family, kernels->buffer_len, ring_name(*kernels))
+             : fmt::format("{}, {}", model->scoring ? "scoring" : "whole model", model->model_type),
+         kernels != nullptr ? kernels->device : model->device, known(file.origin.git), known(file.origin.build),
+         known(file.origin.date)});
+  }
+  return table;
 }
 
 Table memory(const Results& results, const std::vector<double>& memories) {

@@ -33,11 +33,19 @@ const Delta* delta_of(const Workload& workload, const std::string& arm, const st
   return found == workload.deltas.end() ? nullptr : find_in(found->second, metric);
 }
 
+Spread spread_of(const Delta& delta, const TaskMetric& metric) {
+  return spread(delta.value, delta.low, delta.high, metric.unit == "none" ? 1.0 : 100.0);
+}
+
+std::string unit_of(const TaskMetric& metric) {
+  return metric.unit == "percent" ? "%" : metric.unit == "points" ? "pt" : "";
+}
+
 // In points or percent, with the sign that says so.
 std::string delta_text(const Delta& delta, const TaskMetric& metric) {
-  const Spread text = spread(delta.value, delta.low, delta.high, metric.unit == "none" ? 1.0 : 100.0);
-  const std::string unit = metric.unit == "percent" ? " %" : metric.unit == "points" ? " pt" : "";
-  std::string shown = text.value + unit;
+  const Spread text = spread_of(delta, metric);
+  const std::string unit = unit_of(metric);
+  std::string shown = text.value + (unit.empty() ? "" : " " + unit);
   if (!text.low.empty()) shown += fmt::format(" [{}, {}]", text.low, text.high);
   return shown;
 }
@@ -63,7 +71,8 @@ std::vector<std::vector<std::string>> rows_of(const Results& results, const Work
       rows.push_back({metric.name, arm.name + (arm.is_baseline ? " *" : ""),
                       rounded(value->value, error == nullptr ? half_width(value->low, value->high) : error->value, 5),
                       error == nullptr ? absent : significant(error->value, 2),
-                      delta == nullptr ? "" : delta_text(*delta, metric),
+                      delta == nullptr ? "" : spread_text(spread_of(*delta, metric)),
+                      delta == nullptr ? "" : unit_of(metric),
                       delta == nullptr || !delta->p_value ? "" : significant(*delta->p_value, 2),
                       equivalence_text(workload, arm.name, metric.name)});
     }
@@ -122,6 +131,7 @@ TextTable task_table(const Results& results, const Workload& workload) {
                    {"value", Align::right, 0},
                    {"±", Align::right, 7},
                    {"Δ", Align::left, 9},
+                   {"of Δ", Align::left, 10},
                    {"p", Align::right, 8},
                    {"equivalent", Align::left, 6}});
   for (const std::vector<std::string>& row : rows_of(results, workload)) {
@@ -164,12 +174,13 @@ Verdict task_verdict(const Workload& workload, const std::string& arm) {
 namespace sections {
 
 Blocks task(const Results& results, const Workload& workload) {
-  Table table({"metric", "arm", "value", "standard error", "Δ [interval]", "p", "equivalent"}, {1, 4, 6});
+  Table table({"metric", "arm", "value", "standard error", "Δ [interval]", "unit of Δ", "p", "equivalent"},
+              {1, 4, 5, 7});
   for (const std::vector<std::string>& row : rows_of(results, workload)) table.add_row({row.begin(), row.end()});
   if (table.empty()) return {};
   std::string text =
       "Standard errors as lm-evaluation-harness computes them, of one arm alone; Δ is paired, document by document. "
-      "pt: percentage points.";
+      "pt: percentage points; %: of the baseline's value.";
   if (workload.data.contains("margin"))
     text += fmt::format(" Equivalent: within ±{:g} points by two one-sided tests.",
                         100.0 * workload.data["margin"].get<double>());

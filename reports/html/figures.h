@@ -7,6 +7,7 @@
 
 #include "reports/bench_file.h"
 #include "reports/findings.h"
+#include "reports/kernel_group.h"
 #include "reports/results.h"
 
 namespace replayeval::reports::html {
@@ -28,7 +29,7 @@ std::string task_figures(const std::vector<Run>& runs);          // a forest a m
 std::string side_by_side_figures(const std::vector<Run>& runs);  // the change of perplexity, run by run
 std::string pareto_figures(const std::vector<Run>& runs, const std::vector<BenchFile>& benches);
 
-std::string kernel_bench_figures(const KernelBench& bench, const std::string& id);
+std::string kernel_bench_figures(const KernelGroup& group, const std::string& id);
 std::string model_bench_figures(const ModelBench& bench, const std::string& id);
 
 }  // namespace replayeval::reports::html

@@ -30,7 +30,7 @@ std::string agreement_figure(const Shown& shown) {
 std::vector<svg::RowGroup> sign_groups(const Shown& shown) {
   std::vector<svg::RowGroup> groups;
   const std::vector<std::string> arms = arm_names(shown.results);
-  for (const auto& [metric, title] : share_signs()) {
+  for (const auto& [metric, title] : share_signs(shown.workload)) {
     svg::RowGroup group{.heading = title, .rows = {}};
     for (std::size_t arm = 0; arm < arms.size(); ++arm) {
       const auto deltas = shown.workload.deltas.find(arms[arm]);

@@ -16,52 +16,81 @@
 namespace replayeval::reports::html {
 namespace {
 
-// Speed of a run's arms over its baseline's, by number, and where it was measured.
+// Decode speed of a run's arms over its baseline's, and where it was measured.
 struct Speeds {
-  std::map<std::string, double> ratios;
+  std::map<std::string, double> ratios;  // by the run's names
   std::string source;
 };
 
-// A whole-model benchmark of the run's own arms, at its largest batch.
+nlohmann::json without_name(nlohmann::json arm) {
+  arm.erase("name");
+  return arm;
+}
+
+// The arm of a benchmark that computes what this one does, whatever either is called; nullptr without one.
+const nlohmann::json* counterpart(const ModelBench& bench, const nlohmann::json& arm) {
+  for (const nlohmann::json& other : bench.arms)
+    if (without_name(other) == without_name(arm)) return &other;
+  return nullptr;
+}
+
+std::map<std::string, double> ratios_at(const ModelBench& bench, const Results& results, std::int64_t batch) {
+  std::map<std::string, double> ratios;
+  for (const nlohmann::json& arm : results.arms) {
+    const nlohmann::json* timed = counterpart(bench, arm);
+    if (timed == nullptr) continue;
+    for (const ModelBench::Row& row : bench.rows)
+      if (const auto ratio = bench.speed_ratio(row); row.batch == batch && ratio && row.arm == timed->at("name"))
+        ratios[arm.at("name")] = *ratio;
+  }
+  return ratios;
+}
+
+bool has_the_baseline(const ModelBench& bench, const Results& results) {
+  return std::any_of(results.arms.begin(), results.arms.end(), [&](const nlohmann::json& arm) {
+    const nlohmann::json* timed = arm.at("name") == results.baseline ? counterpart(bench, arm) : nullptr;
+    return timed != nullptr && timed->at("name") == bench.baseline;
+  });
+}
+
+// A whole-model benchmark of arms that the run has, of its architecture, at the largest batch.
 Speeds benchmarked(const Run& run, const std::vector<BenchFile>& benches) {
-  const std::vector<std::string> arms = arm_names(run.results);
   for (const BenchFile& file : benches) {
     const auto* bench = std::get_if<ModelBench>(&file.bench);
-    if (bench == nullptr || bench->arms != arms || bench->baseline != run.results.baseline) continue;
+    if (bench == nullptr || bench->rows.empty() || !has_the_baseline(*bench, run.results)) continue;
     if (bench->model_type != run.results.checkpoint.value("model_type", "")) continue;
     std::int64_t batch = 0;
     for (const ModelBench::Row& row : bench->rows) batch = std::max(batch, row.batch);
-    Speeds speeds{.ratios = {}, .source = fmt::format("whole-model decoding, batch {}", count_text(batch))};
-    for (const ModelBench::Row& row : bench->rows)
-      if (const auto ratio = bench->speed_ratio(row); row.batch == batch && ratio) speeds.ratios[row.arm] = *ratio;
-    return speeds;
+    std::map<std::string, double> ratios = ratios_at(*bench, run.results, batch);
+    if (ratios.size() < 2) continue;
+    const bool own = bench->parameters == run.results.checkpoint.value("parameters", std::int64_t{0});
+    return {std::move(ratios), fmt::format("whole-model decoding{}, batch {}, {}",
+                                           own ? ""
+                                               : fmt::format(" of another {} of {} parameters", bench->model_type,
+                                                             count_text(bench->parameters)),
+                                           count_text(batch), bench->device)};
   }
   return {};
 }
 
-Speeds of_workload(const Results& results, const Workload& workload, const std::string& source) {
-  Speeds speeds{.ratios = {}, .source = source};
-  for (const ArmSummary& arm : summarise(results, workload))
-    if (arm.speed_ratio && *arm.speed_ratio > 0.0) speeds.ratios[arm.name] = *arm.speed_ratio;
-  return speeds;
-}
-
-// The nearest to a server's that there is.
-Speeds speeds_of(const Run& run, const Workload& workload, const std::vector<BenchFile>& benches) {
+// Of decode steps, as a server takes them. How fast this evaluation scored its tokens is no such speed.
+Speeds speeds_of(const Run& run, const std::vector<BenchFile>& benches) {
   if (Speeds speeds = benchmarked(run, benches); !speeds.ratios.empty()) return speeds;
-  for (const Workload& other : run.results.workloads)
-    if (other.kind == "generation")
-      if (Speeds speeds = of_workload(run.results, other, "decode steps of " + other.name + ", all arms in one batch");
-          !speeds.ratios.empty())
-        return speeds;
-  return of_workload(run.results, workload, "this evaluation's own speed, not a server's");
+  for (const Workload& workload : run.results.workloads) {
+    if (workload.kind != "generation") continue;
+    Speeds speeds{.ratios = {}, .source = "decode steps of " + workload.name + ", all arms in one batch"};
+    for (const ArmSummary& arm : summarise(run.results, workload))
+      if (arm.speed_ratio && *arm.speed_ratio > 0.0) speeds.ratios[arm.name] = *arm.speed_ratio;
+    if (!speeds.ratios.empty()) return speeds;
+  }
+  return {};
 }
 
 std::string pareto_figure(const Run& run, const Workload& workload, const std::vector<BenchFile>& benches,
                           const std::string& id, bool name_run) {
-  const Speeds speeds = speeds_of(run, workload, benches);
+  const Speeds speeds = speeds_of(run, benches);
   svg::ScatterPlot plot;
-  Table data({"arm", "mean KL, nats a token", "speed over baseline"});
+  Table data({"arm", "mean KL, nats a token", "decode speed over baseline"});
   const std::vector<std::string> arms = arm_names(run.results);
   for (std::size_t arm = 0; arm < arms.size(); ++arm) {
     const auto speed = speeds.ratios.find(arms[arm]);
@@ -75,13 +104,16 @@ std::string pareto_figure(const Run& run, const Workload& workload, const std::v
   }
   if (plot.marks.size() < 2) return "";
   const std::string title = (name_run ? run.name + ", " : "") + workload.name + ": quality against speed";
-  plot.title = {id, title,
-                "A mark an arm: to the right it decodes faster than the baseline, further down its predictions are "
-                "nearer to the baseline's. The dashed line joins the arms that no other beats in both."};
-  plot.x_label = "speed over the baseline's";
+  plot.title = {
+      id, title,
+      fmt::format("A mark an arm: to the right it decodes faster than the baseline, further down its predictions are "
+                  "nearer to the baseline's. The dashed line joins the arms that no other beats in both. Speed: "
+                  "{}.",
+                  speeds.source)};
+  plot.x_label = "decode speed over the baseline's";
   plot.y_label = "mean KL from the baseline, nats a token";
-  return figure({svg::scatter_plot(plot), title, "Speed: " + speeds.source + ". Dashed: arms that none beats in both.",
-                 table_of(data)});
+  return figure({svg::scatter_plot(plot), title,
+                 "Decode speed: " + speeds.source + ". Dashed: arms that none beats in both.", table_of(data)});
 }
 
 }  // namespace

@@ -73,10 +73,11 @@ std::string panel(const Shown& shown, const RecallGrid& grid, std::size_t arm, c
   const std::string title = fmt::format("{}, {}: {}", grid.task, name,
                                         is_baseline ? "accuracy of the baseline, %" : "change of accuracy, points");
   svg::HeatMap map;
-  map.title = {id, title,
-               fmt::format("A column a length of document and a row a depth at which the answer stands in it; grey where "
-                           "the baseline is no better than a guess{}; {}.",
-                           is_baseline ? "" : ", pale where the interval holds zero", grid.answers_text())};
+  map.title = {
+      id, title,
+      fmt::format("A column a length of document and a row a depth at which the answer stands in it; grey where "
+                  "the baseline is no better than a guess{}; {}.",
+                  is_baseline ? "" : ", pale where the interval holds zero", grid.answers_text())};
   map.x_label = "tokens";
   map.y_label = "depth";
   map.columns = grid.length_names();

@@ -14,6 +14,7 @@
 #include "reports/html/markup.h"
 #include "reports/html/page.h"
 #include "reports/html/workload_section.h"
+#include "reports/kernel_group.h"
 #include "reports/missing_workloads.h"
 #include "reports/numbers.h"
 #include "reports/results_io.h"
@@ -149,25 +150,27 @@ std::string memory_section(const Runs& runs, const HtmlOptions& options) {
 
 std::string bench_section(const HtmlOptions& options) {
   std::string markup;
-  for (std::size_t i = 0; i < options.benches.size(); ++i) {
-    const auto& bench = options.benches[i].bench;
-    const std::string id = fmt::format("bench{}", i);
-    const auto* kernels = std::get_if<KernelBench>(&bench);
-    const auto* model = std::get_if<ModelBench>(&bench);
-    for (const Part& part :
-         parts_of(kernels != nullptr ? sections::kernel_bench(*kernels) : sections::model_bench(*model)))
-      markup += text_element("h3", {}, part.title) + "\n" +
-                (kernels != nullptr ? kernel_bench_figures(*kernels, id) : model_bench_figures(*model, id)) +
-                blocks(part.blocks);
-  }
+  const auto add = [&](const Blocks& blocks_of_bench, const std::string& figures) {
+    for (const Part& part : parts_of(blocks_of_bench))
+      markup += text_element("h3", {}, part.title) + "\n" + figures + blocks(part.blocks);
+  };
+  std::size_t number = 0;
+  for (const BenchFile& file : options.benches)
+    if (const auto* model = std::get_if<ModelBench>(&file.bench))
+      add(sections::model_bench(*model), model_bench_figures(*model, fmt::format("model{}", number++)));
+  number = 0;
+  for (const KernelGroup& group : kernel_groups(options.benches))
+    add(sections::kernel_bench(group), kernel_bench_figures(group, fmt::format("kernels{}", number++)));
   return markup;
 }
 
-std::string provenance_section(const Runs& runs) {
+std::string provenance_section(const Runs& runs, const HtmlOptions& options) {
   std::string markup;
   for (const Run& run : runs)
     for (const Part& part : parts_of(sections::provenance(run.results)))
       markup += folded(run.name + ": tool, environment, checkpoint, numerics, data, config", blocks(part.blocks));
+  if (!options.benches.empty())
+    markup += folded("Benchmarks: files and what timed them", table_of(sections::bench_files(options.benches)));
   return markup;
 }
 
@@ -195,7 +198,7 @@ std::string html_report(const std::vector<Run>& runs, const HtmlOptions& options
       {"memory", "Memory", html::memory_section(runs, options)},
       {"speed", "Decode speed", html::bench_section(options)}};
   html::add_workloads(runs, sections);
-  sections.push_back({"provenance", "Provenance", html::provenance_section(runs)});
+  sections.push_back({"provenance", "Provenance", html::provenance_section(runs, options)});
   return html::page({html::title_of(runs), html::contradictions(runs) + html::lead_of(all), sections});
 }
 

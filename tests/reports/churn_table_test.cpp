@@ -66,6 +66,22 @@ TEST(ChurnTable, SaysWhatHolds) {
     EXPECT_THAT(report, HasSubstr(part)) << report;
 }
 
+// A column that stands under another's name is not seen by tests of its values.
+TEST(ChurnTable, ColumnsHaveTheNamesOfTheirValues) {
+  const Results results = churn_results();
+  const std::string table = churn_table(results.workloads[0]).render(200, false);
+  EXPECT_EQ(table.substr(0, table.find('\n')),
+            "level  arm              compared        bit-identical  max deviation   bound");
+  EXPECT_THAT(table,
+              HasSubstr("model  exact_float32          50  no: 49 of 50 differ         0.0010  0.0020  holds\n"));
+  const std::string report = markdown_report(results, {});
+  EXPECT_THAT(report,
+              HasSubstr("| level | event | arm | batches | compared | bit-identical | max deviation | measured | "
+                        "bound | of |  |\n"));
+  EXPECT_THAT(report, HasSubstr("| model | restore | `exact_float32` | 256 | 50 | no: 49 of 50 differ | 0.00100 | "
+                                "0.00150 | 0.00200 | exact\\_float32 | holds |"));
+}
+
 TEST(ChurnTable, SaysWhatIsBroken) {
   const Results bits = churn_results(2);
   EXPECT_EQ(broken_checks(bits.workloads[0]), 1);

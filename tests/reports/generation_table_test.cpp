@@ -73,6 +73,55 @@ TEST(GenerationTable, StandsInTableAndReport) {
   EXPECT_THAT(report, Not(HasSubstr("Began at a tie")));  // drawn
 }
 
+std::string first_line_with(const std::string& text, const std::string& part) {
+  const std::size_t begin = text.rfind('\n', text.find(part)) + 1;
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+// A column that stands under another's name is not seen by tests of its values.
+TEST(GenerationTable, ColumnsHaveTheNamesOfTheirValues) {
+  const Results results = generation_results();
+  const Workload& made = results.workloads[0];
+  const std::string table = generation_table(results, made).render(200, false);
+  EXPECT_EQ(first_line_with(table, "length"),
+            "arm                      length  truncated %  looped %  3-grams %  compression  identical %  parts after");
+  EXPECT_EQ(first_line_with(table, "replay_b"),
+            "replay_bfloat16          512.50         25.0      12.5       6.25         2.00         37.5          212");
+  const std::string report = markdown_report(results, {});
+  EXPECT_THAT(report, HasSubstr("| sign | arm | value | Δ [interval] | p | p (Holm) |\n"));
+  EXPECT_THAT(report, HasSubstr("| looped % | `replay_bfloat16` | 12.50 | +25 pt [+12, +38] | 5.0e-04 | 0.0010 |\n"));
+  EXPECT_THAT(report,
+              HasSubstr("| arm | sequences | identical % | interval | first divergence, median | mean | edit distance, "
+                        "mean | edit share | began at a tie % |\n"));
+  EXPECT_THAT(report, HasSubstr("| `replay_bfloat16` | 32 | 37.5 | [25.0, 50.0] | 212 | – | – | 0.500 | – |\n"));
+  std::string titles;
+  const Table across = degeneration_by_arm(results, made);
+  for (const Text& title : across.titles()) titles += title.plain() + "|";
+  EXPECT_EQ(titles, "arm|length|Δ|truncated %|Δ points|looped %|Δ points|repeated 3-grams %|Δ points|compression|Δ|");
+}
+
+TEST(GenerationTable, WhatIsConstantIsLeftOut) {
+  Results results = generation_results();
+  Workload& made = results.workloads[0];
+  EXPECT_FALSE(runs_to_the_limit(made)) << "an older file that does not say";
+  made.data["end_tokens"] = {2};
+  EXPECT_FALSE(runs_to_the_limit(made));
+  EXPECT_THAT(markdown_report(results, {}), HasSubstr("| `truncated` |"));
+  made.data["end_tokens"] = nlohmann::json::array();
+  made.data["stop"] = {"\n\n"};
+  EXPECT_FALSE(runs_to_the_limit(made)) << "a text that ends them";
+  made.data["stop"] = nlohmann::json::array();
+  ASSERT_TRUE(runs_to_the_limit(made));
+  const std::string report = markdown_report(results, {}), table = summary_table(results, {});
+  for (const std::string& text : {report, table}) {
+    EXPECT_THAT(text, HasSubstr("32 sequences of 1,024 tokens, the same for every arm, as no token ends them: 16 "));
+    EXPECT_THAT(text, HasSubstr("looped"));
+    for (const char* part : {"| length", "`length`", "runcated", " length "}) EXPECT_THAT(text, Not(HasSubstr(part)));
+  }
+  EXPECT_EQ(degeneration_by_arm(results, made).titles().size(), 7U);
+  for (const auto& [metric, title] : share_signs(made)) EXPECT_NE(metric, names::truncated);
+}
+
 TEST(GenerationTable, TheVerdictIsOfWhatIsBeyondChance) {
   Results results = generation_results();
   Workload& made = results.workloads[0];

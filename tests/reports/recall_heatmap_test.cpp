@@ -55,9 +55,10 @@ TEST(RecallHeatmap, PlacesCellsByLengthAndDepth) {
   ASSERT_EQ(figures.size(), 2U);
   EXPECT_EQ(figures[0].stem, "recall_it-recall-needle");
   // The baseline's accuracy first, then the other arm's delta; the cell without signal is marked so in both.
-  EXPECT_THAT(figures[0].data, HasSubstr("\n1 1 75 1 75.0 75\n0 0 100 1 100.0 100\n0 1 87.5 1 87.5 87.5\n1 0 12.5 0 12.5 12.5\n\n\n"
-                                         "1 1 -25 1 -25.0 -12.5\n0 0 0 1 +0.0 0\n0 1 12.5 1 +12.5 12.5\n"
-                                         "1 0 12.5 0 +12.5 12.5\n"))
+  EXPECT_THAT(figures[0].data,
+              HasSubstr("\n1 1 75 1 75.0 75\n0 0 100 1 100.0 100\n0 1 87.5 1 87.5 87.5\n1 0 12.5 0 12.5 12.5\n\n\n"
+                        "1 1 -25 1 -25.0 -12.5\n0 0 0 1 +0.0 0\n0 1 12.5 1 +12.5 12.5\n"
+                        "1 0 12.5 0 +12.5 12.5\n"))
       << "the last: what the colour stands for";
   EXPECT_THAT(figures[0].commands, HasSubstr("('1,024' 0, '4,096' 1)"));
   EXPECT_THAT(figures[0].commands, HasSubstr("('0.1' 0, '0.9' 1)"));

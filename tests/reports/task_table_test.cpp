@@ -47,7 +47,8 @@ Results task_results() {
 TEST(TaskTable, ShowsEveryMetricOfEveryArm) {
   const Results results = task_results();
   const std::string table = task_table(results, results.workloads[0]).render(200, false);
-  for (const char* part : {" 0.50  0.12", "-25 pt [-50, -12]", "0.031", "not shown (p 0.25)", "+4.0 % [", "exact *"})
+  for (const char* part :
+       {" 0.50  0.12", "-25 [-50, -12]     pt", "0.031", "not shown (p 0.25)", "+4.0 [-1.0, +9.0]  %", "exact *"})
     EXPECT_THAT(table, HasSubstr(part)) << table;
 }
 
@@ -77,7 +78,9 @@ TEST(TaskTable, StandsInTableAndReport) {
   EXPECT_THAT(table, Not(HasSubstr("same top-1")));
   const std::string report = markdown_report(results, {});
   for (const char* part :
-       {"### Metrics", "| acc |", "2 contexts were cut", "±2 points", "McNemar",
+       {"### Metrics", "| metric | arm | value | standard error | Δ [interval] | unit of Δ | p | equivalent |",
+        "| -25 [-50, -12] | pt | 0.031 |", "| +4.0 [-1.0, +9.0] | % | 0.50 |", "| acc |", "2 contexts were cut",
+        "±2 points", "McNemar",
         "- acc, replay: 13 documents show a difference of 38 points four times in five; for ±2 points, "
         "7,854 would show one and 8,750 would show equivalence\n"})
     EXPECT_THAT(report, HasSubstr(part)) << report;
