@@ -16,6 +16,7 @@ struct Shown {  // what is drawn, and how its ids begin
   const Results& results;
   const Workload& workload;
   std::string id;
+  int heading = 3;  // level of its sections' headings
 };
 
 std::string position_figures(const Shown& shown);     // ΔPPL by position, with bands

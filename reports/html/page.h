@@ -6,10 +6,20 @@
 
 namespace replayeval::reports::html {
 
-struct PageSection {
+// A part of a section that stands behind a click; a link to its id opens it.
+struct FoldedPart {
   std::string id;      // unique in the page
   std::string title;   // plain text
-  std::string markup;  // a section without any is left out
+  std::string note;    // plain text beside the title, may be empty
+  std::string markup;  // headings in it begin at level 4
+};
+
+struct PageSection {
+  std::string id;                      // unique in the page
+  std::string title;                   // plain text
+  std::string markup;                  // a section without any is left out
+  std::string group = {};              // sections of one group stand together in the contents, under its name
+  std::vector<FoldedPart> parts = {};  // behind the markup; the contents name them, too
 };
 
 struct Page {

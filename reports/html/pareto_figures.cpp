@@ -29,9 +29,12 @@ nlohmann::json without_name(nlohmann::json arm) {
 
 // The arm of a benchmark that computes what this one does, whatever either is called; nullptr without one.
 const nlohmann::json* counterpart(const ModelBench& bench, const nlohmann::json& arm) {
-  for (const nlohmann::json& other : bench.arms)
-    if (without_name(other) == without_name(arm)) return &other;
-  return nullptr;
+  const nlohmann::json* found = nullptr;
+  for (const nlohmann::json& other : bench.arms) {
+    if (other == arm) return &other;  // a control beside its equal
+    if (found == nullptr && without_name(other) == without_name(arm)) found = &other;
+  }
+  return found;
 }
 
 std::map<std::string, double> ratios_at(const ModelBench& bench, const Results& results, std::int64_t batch) {
@@ -44,6 +47,16 @@ std::map<std::string, double> ratios_at(const ModelBench& bench, const Results& 
         ratios[arm.at("name")] = *ratio;
   }
   return ratios;
+}
+
+// Whether any of them is not the baseline, nor its equal.
+bool more_than_controls(const std::map<std::string, double>& ratios, const Results& results) {
+  nlohmann::json baseline;
+  for (const nlohmann::json& arm : results.arms)
+    if (arm.at("name") == results.baseline) baseline = without_name(arm);
+  return std::any_of(results.arms.begin(), results.arms.end(), [&](const nlohmann::json& arm) {
+    return ratios.contains(arm.at("name")) && without_name(arm) != baseline;
+  });
 }
 
 bool has_the_baseline(const ModelBench& bench, const Results& results) {
@@ -62,7 +75,7 @@ Speeds benchmarked(const Run& run, const std::vector<BenchFile>& benches) {
     std::int64_t batch = 0;
     for (const ModelBench::Row& row : bench->rows) batch = std::max(batch, row.batch);
     std::map<std::string, double> ratios = ratios_at(*bench, run.results, batch);
-    if (ratios.size() < 2) continue;
+    if (!more_than_controls(ratios, run.results)) continue;
     const bool own = bench->parameters == run.results.checkpoint.value("parameters", std::int64_t{0});
     return {std::move(ratios), fmt::format("whole-model decoding{}, batch {}, {}",
                                            own ? ""

@@ -12,8 +12,9 @@
 #include "reports/html/blocks.h"
 #include "reports/html/figures.h"
 #include "reports/html/markup.h"
+#include "reports/html/overview.h"
 #include "reports/html/page.h"
-#include "reports/html/workload_section.h"
+#include "reports/html/run_sections.h"
 #include "reports/kernel_group.h"
 #include "reports/missing_workloads.h"
 #include "reports/numbers.h"
@@ -46,10 +47,6 @@ std::string once_for_equal_runs(const Runs& runs, const std::function<std::strin
   return text;
 }
 
-std::string workload_title(const Runs& runs, const Run& run, const Workload& workload) {
-  return fmt::format("{}{} ({})", runs.size() == 1 ? "" : run.name + ": ", workload.name, workload.kind);
-}
-
 // Before the verdict, which rests on these numbers.
 std::string contradictions(const Runs& runs) {
   std::string markup;
@@ -59,23 +56,6 @@ std::string contradictions(const Runs& runs) {
                              fmt::format("Do not rely on this page: no run wrote these results. {}.", found)) +
                 "\n";
   return markup;
-}
-
-std::string lead_of(const std::vector<Finding>& findings) {
-  const Verdict overall = overall_verdict(findings);
-  const Tint tint = tint_of(overall);
-  const char* tone = tint == Tint::good  ? "good"
-                     : tint == Tint::bad ? "bad"
-                     : tint == Tint::dim ? "neutral"
-                                         : "warning";
-  return text_element("p", {{"class", fmt::format("verdict {}", tone)}, {"id", "verdict"}}, overall.text) + "\n";
-}
-
-// The folder's own name; where it lies, provenance says.
-std::string checkpoint_name(const Results& results) {
-  const std::string path = results.checkpoint.value("path", "?");
-  const std::string name = std::filesystem::path(path).filename().string();
-  return name.empty() ? path : name;
 }
 
 // Many runs' names would fill a telephone.
@@ -111,24 +91,9 @@ std::string compared_section(const Runs& runs) {
           text_element("p", {{"class", "note"}},
                        fmt::format("{}: {} is not there: this result is of a part of its config.", run.name, missing)) +
           "\n";
-  return markup + once_for_equal_runs(runs, [](const Run& run) { return table_of(sections::arms(run.results)); });
-}
-
-// A list a workload: sentences fit a phone better than a table's columns do.
-std::string findings_section(const Runs& runs, const std::vector<Finding>& findings) {
-  std::string markup;
-  for (const Run& run : runs)
-    for (const Workload& workload : run.results.workloads) {
-      Bullets list;
-      for (const Finding& finding : findings)
-        if (finding.run == run.name && finding.workload == workload.name)
-          list.items.push_back(
-              ((finding.arm.empty() ? Text("All arms") : strong(finding.arm)) + (": " + finding.verdict.text))
-                  .with(tint_of(finding.verdict)));
-      if (list.items.empty()) continue;
-      markup += text_element("h3", {}, workload_title(runs, run, workload)) + "\n" + blocks({list});
-    }
-  return markup;
+  const std::string arms =
+      once_for_equal_runs(runs, [](const Run& run) { return table_of(sections::arms(run.results)); });
+  return markup + (runs.size() == 1 ? arms : folded("Arms of every run", arms));
 }
 
 std::string tasks_section(const Runs& runs) {
@@ -174,32 +139,24 @@ std::string provenance_section(const Runs& runs, const HtmlOptions& options) {
   return markup;
 }
 
-void add_workloads(const Runs& runs, std::vector<PageSection>& sections) {
-  for (std::size_t r = 0; r < runs.size(); ++r)
-    for (std::size_t w = 0; w < runs[r].results.workloads.size(); ++w) {
-      const Workload& workload = runs[r].results.workloads[w];
-      const std::string id = fmt::format("run{}-workload{}", r, w);
-      sections.push_back(
-          {id, workload_title(runs, runs[r], workload), workload_section({runs[r].results, workload, id})});
-    }
-}
-
 }  // namespace
 }  // namespace html
 
-std::string html_report(const std::vector<Run>& runs, const HtmlOptions& options) {
+std::string html_report(const std::vector<Run>& given, const HtmlOptions& options) {
+  const std::vector<Run> runs = html::by_checkpoint(given);
   const std::vector<Finding> all = findings(runs);
   std::vector<html::PageSection> sections = {
-      {"compared", "What was compared", html::compared_section(runs)},
+      {"summary", "Summary", html::summary_section(runs, all)},
       {"findings", "Findings", html::findings_section(runs, all)},
+      {"compared", "What was compared", html::compared_section(runs)},
       {"runs", "Side by side", runs.size() > 1 ? html::side_by_side_figures(runs) : ""},
       {"pareto", "Quality against speed", html::pareto_figures(runs, options.benches)},
       {"tasks", "Tasks", html::tasks_section(runs)},
       {"memory", "Memory", html::memory_section(runs, options)},
       {"speed", "Decode speed", html::bench_section(options)}};
-  html::add_workloads(runs, sections);
+  for (html::PageSection& section : html::run_sections(runs, all)) sections.push_back(std::move(section));
   sections.push_back({"provenance", "Provenance", html::provenance_section(runs, options)});
-  return html::page({html::title_of(runs), html::contradictions(runs) + html::lead_of(all), sections});
+  return html::page({html::title_of(runs), html::contradictions(runs) + html::verdict_line(all, "verdict"), sections});
 }
 
 void write_html_report(const std::vector<Run>& runs, const HtmlOptions& options, const std::filesystem::path& folder) {

@@ -56,8 +56,8 @@ std::string with_tables_folded(const Blocks& all) {
   return blocks(words) + folded("Numbers", blocks(tables));
 }
 
-std::string part_markup(const Part& part, Fold fold, const std::string& figures) {
-  const std::string heading = text_element("h3", {}, part.title) + "\n" + figures;
+std::string part_markup(const Part& part, Fold fold, const std::string& figures, int level) {
+  const std::string heading = text_element(fmt::format("h{}", level), {}, part.title) + "\n" + figures;
   if (fold == Fold::nothing) return heading + blocks(part.blocks);
   if (fold == Fold::tables) return heading + with_tables_folded(part.blocks);
   return figures.empty() ? folded(part.title, blocks(part.blocks)) : heading + folded("Numbers", blocks(part.blocks));
@@ -67,7 +67,7 @@ std::string content_markup(const Content& content, const Shown& shown) {
   std::string markup;
   std::string figures = content.figures == nullptr ? "" : content.figures(shown);
   for (const Part& part : parts_of(content.section(shown.results, shown.workload))) {
-    markup += part_markup(part, content.fold, figures);
+    markup += part_markup(part, content.fold, figures, shown.heading);
     figures.clear();  // they stand under the first heading
   }
   return markup;

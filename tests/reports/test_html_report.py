@@ -132,10 +132,49 @@ class Pages(Case):
     def test_runs_side_by_side(self):
         target = self.path / "two"
         page = report(target, DATA / "nemotron-h.json", DATA / "qwen3-next.json").read_text()
-        for text in ("<h2>nemotron-h: heldout (perplexity)</h2>", "<h2>qwen3-next: heldout (perplexity)</h2>",
-                     "tiny-nemotron-h", "tiny-qwen3-next", "L = 32"):
+        for text in ("<h2>nemotron-h</h2>", "<h2>qwen3-next</h2>", "tiny-nemotron-h", "tiny-qwen3-next", "L = 32"):
             self.assertIn(text, page)
+        self.assertEqual(page.count("<h3>heldout</h3>"), 2, "a fold a workload, in the section of its run")
         self.assertEqual([file.name for file in target.iterdir()], ["report.html"], "these cannot be merged")
+
+    def test_runs_are_grouped_by_checkpoint(self):
+        def renamed(name):
+            return lambda results: results["config"].update(name=name)
+        page = report(self.path / "grouped", self.changed(renamed("first"), "qwen3-next"), DATA / "nemotron-h.json",
+                      self.changed(renamed("second"), "qwen3-next")).read_text()
+        contents = page.split("<nav")[1].split("</nav>")[0]
+        groups = contents.split('<li class="group">')[1:]
+        self.assertEqual([group.split("</span>")[0] for group in groups],
+                         ["<span>tiny-qwen3-next (qwen3_next)", "<span>tiny-nemotron-h (nemotron_h)"])
+        self.assertIn('<a href="#run0">first</a>', groups[0])
+        self.assertIn('<a href="#run1">second</a>', groups[0])
+        self.assertIn('<a href="#run2">nemotron-h</a>', groups[1])
+        self.assertIn('<a href="#run2-workload0">heldout</a>', groups[1])
+        self.assertLess(contents.index("#summary"), contents.index("#run0"))
+        self.assertLess(contents.index("#run2"), contents.index("#provenance"))
+        titles = [part.split("</h2>")[0] for part in page.split("<h2>")[1:]]
+        self.assertEqual(titles[-4:], ["first", "second", "nemotron-h", "Provenance"])
+        self.assertIn('id="verdict">', page.split("<nav")[0], "the verdict is first")
+        alone = report(self.path / "alone", DATA / "nemotron-h.json").read_text()
+        self.assertNotIn("Summary</h2>", alone)
+        self.assertIn("<h2>heldout (perplexity)</h2>", alone, "a single run needs no groups")
+        self.assertNotIn('class="part', alone)
+
+    def test_the_summary_counts_what_the_findings_say(self):
+        def change(results):
+            results["config"]["name"] = "worse"
+            for workload in results["workloads"]:
+                if workload["kind"] == "perplexity":
+                    workload["deltas"]["replay-bf16"]["perplexity_relative"].update(value=0.025, low=0.02, high=0.03)
+                    workload["deltas"]["exact-bf16"]["perplexity_relative"].update(value=5e-5, low=4e-5, high=6e-5)
+        page = report(self.path / "counted", self.changed(change), DATA / "qwen3-next.json").read_text()
+        summary = page.split('<section id="summary">')[1].split("</section>")[0]
+        row = next(row for row in summary.split("<tr>") if "worse</th>" in row and "heldout" in row)
+        self.assertIn('<td class=" bad">2 (1 a trace)</td>', row)
+        found = page.split('<section id="findings">')[1].split("</section>")[0].split("<details>")
+        self.assertIn("worse, heldout: <strong>replay-bf16</strong>: perplexity rises much", found[0], "beyond noise")
+        self.assertLess(found[0].index("replay-bf16"), found[0].index("by a trace"), "the largest first")
+        self.assertEqual(len(found), 3, "all of a run's are behind a click")
 
     def test_runs_of_one_name_are_told_apart_by_their_folders(self):
         target = self.path / "alike"
@@ -207,6 +246,114 @@ class Pages(Case):
         row = json.loads((DATA / "bench-kernels.json").read_text())
         share = row["rows"][0]["exact"]["bytes"] / row["rows"][0]["exact"]["microseconds"] * 1e6
         self.assertIn(f">{100 * share / row['read_bytes_per_second']:.0f} %<", page)
+
+    def test_kernel_benchmarks_of_one_layer_stand_in_one_table(self):
+        folder = self.changed(lambda results: None)
+        bench = json.loads((DATA / "bench-kernels.json").read_text())
+        arguments = []
+        for length, form in ((16, "inputs"), (4, "inputs"), (32, "inputs"), (8, "deltas")):
+            bench["buffer_len"], bench["ring_form"] = length, form
+            rows = [row for row in bench["rows"] if length == 16 or row["batch"] == 4]
+            file = self.path / f"kernels-{form}-L{length}.json"
+            file.write_text(json.dumps({**bench, "rows": rows}))
+            arguments += ["--bench", file]
+        page = report(folder, folder, *arguments).read_text()
+        headings = [text.split("</h3>")[0] for text in page.split("<h3>Kernels: ")[1:]]
+        self.assertEqual(headings, ["mamba2, L = 4, 8, 16, 32, bfloat16 ring of deltas, bfloat16 ring of inputs; "
+                                    + bench["device"]])
+        section = page.split("<h3>Kernels: ")[1].split("</section>")[0]
+        head, body = section.split("</thead>")
+        titles = [part.split("</th>")[0] for part in head.split('scope="col">')[1:]]
+        self.assertEqual(titles, ["L", "ring", "state", "batch", "exact, µs [min, max]", "of roofline",
+                                  "replay, µs [min, max]", "of roofline", "bytes, replay / exact", "speedup",
+                                  "mixed positions, µs [min, max]", "speedup, mixed"])
+        self.assertEqual([row.split("<")[0] for row in body.split('scope="row">')[1:]],
+                         ["8"] * 2 + ["4"] * 2 + ["16"] * 6 + ["32"] * 2)
+        row = bench["rows"][0]
+        self.assertIn(f">{row['exact']['microseconds'] / row['replay_mixed']['microseconds']:.3f}×<", body)
+        self.assertIn("head_dim 64, num_groups 8, num_heads 8, state_size 128", section)
+        for id in ("kernels0-speedup", "kernels0-2-speedup", "kernels0-2-lengths"):
+            self.assertIn(f'id="{id}"', section)
+        self.assertNotIn('id="kernels0-lengths"', section, "one length is no curve")
+        self.assertIn("bfloat16 ring of inputs, L = 16", section)
+        twice = report(folder, folder, *arguments[:2], *arguments[:2]).read_text()
+        self.assertEqual(twice.count("<h3>Kernels: "), 2, "what was measured twice is not mixed up")
+
+    def test_kernel_benchmarks_without_mixed_positions_have_no_column_of_them(self):
+        folder = self.changed(lambda results: None)
+        bench = json.loads((DATA / "bench-kernels.json").read_text())
+        for row in bench["rows"]:
+            del row["replay_mixed"]
+        (self.path / "older.json").write_text(json.dumps(bench))
+        self.assertNotIn("ixed positions", report(folder, folder, "--bench", self.path / "older.json").read_text())
+
+    def test_benchmarks_say_what_timed_them(self):
+        folder = self.changed(lambda results: None)
+        bench = json.loads((DATA / "bench-kernels.json").read_text())
+        bench["tool"] = {"name": "replayeval", "version": "0.1.0", "git": "0123abcd", "build": "release, CUDA"}
+        bench["environment"] = {"date": "2026-12-01T03:40:00Z", "gpu": {"name": "x"}}
+        file = self.path / "dated.json"
+        file.write_text(json.dumps(bench))
+        older = self.path / "undated.json"
+        older.write_text((DATA / "bench-kernels.json").read_text())
+        page = report(folder, folder, "--bench", file, "--bench", older).read_text()
+        provenance = page.split('<section id="provenance">')[1]
+        for part in ('row">dated.json<', "<code>0123abcd</code>", "<code>release, CUDA</code>",
+                     "<code>2026-12-01T03:40:00Z</code>", "kernels, mamba2, L = 16, bfloat16 ring of inputs"):
+            self.assertIn(part, provenance)
+        self.assertEqual(provenance.split("undated.json")[1].split("</tr>")[0].count(">–<"), 3)
+        for key, wrong, message in (("tool", {"git": 3}, "dated.json: /tool/git: expected a text"),
+                                    ("environment", 3, "dated.json: /environment: expected an object")):
+            file.write_text(json.dumps({**bench, key: wrong}))
+            self.refused(message, folder, "--html", "--bench", file)
+
+    def test_only_decode_speed_is_drawn_against_quality(self):
+        def scored_alone(results):
+            results["workloads"] = [w for w in results["workloads"] if w["kind"] == "perplexity"]
+            results["config"].pop("workloads")
+            results.pop("task_families", None)
+        title, folder = "<h2>Quality against speed</h2>", self.changed(scored_alone)
+        self.assertNotIn(title, report(folder, folder).read_text(), "how fast blocks are scored is not decode speed")
+        bench = json.loads((DATA / "bench-model.json").read_text())
+        file = self.path / "speed.json"
+
+        def page_with(change):
+            changed = copy.deepcopy(bench)
+            change(changed)
+            file.write_text(json.dumps(changed))
+            return report(folder, folder, "--bench", file).read_text()
+
+        own = page_with(lambda changed: None)
+        self.assertIn("Decode speed: whole-model decoding, batch 8, AMD EPYC.", own)
+
+        def larger(changed):  # another model of the architecture; arms are told by what they are
+            changed["parameters"] = 8000000000
+            changed["arms"] = [arm for arm in changed["arms"] if arm["name"] in ("exact-f32", "replay-bf16")]
+            changed["rows"] = [row for row in changed["rows"] if row["arm"] in ("exact-f32", "replay-bf16")]
+            changed["arms"][1]["name"] = "fast"
+            for row in changed["rows"]:
+                row["arm"] = row["arm"].replace("replay-bf16", "fast")
+        page = page_with(larger)
+        self.assertIn("whole-model decoding of another nemotron_h of 8,000,000,000 parameters, batch 8, AMD EPYC", page)
+        plot = page.split('id="pareto0-0"')[1].split("</figure>")[0]
+        self.assertIn("replay-bf16", plot)
+        self.assertNotIn("exact-bf16", plot)
+
+        def other_rings(changed):
+            for arm in changed["arms"]:
+                if "buffer_len" in arm:
+                    arm["buffer_len"] = 4
+            changed["arms"] = [arm for arm in changed["arms"] if arm["name"] != "exact-bf16"]
+        self.assertNotIn(title, page_with(other_rings), "other arms of the same names are others")
+        self.assertNotIn(title, page_with(lambda changed: changed.update(model_type="qwen3_next")))
+
+    def test_recall_maps_say_how_many_answers(self):
+        page = self.page_of(lambda results: None)
+        map_of = page.split('<svg id="run0-workload1-recall0-1"')[1].split("</figure>")[0]
+        self.assertRegex(map_of, r"<title>[\d,]+ tokens, (?:depth [\d.]+|anywhere): [-+\d.]+ points \[.*\], of \d+ answers in \d+ doc")
+        self.assertRegex(map_of, r"<desc .*pale where the interval holds zero; .*answers a cell")
+        self.assertRegex(page.split('<svg id="run0-workload1-recall0-1"')[0].rsplit("<figcaption>", 1)[1],
+                         r"Pale: the interval holds zero\. .*nswers a cell")
 
     def test_a_benchmark_of_a_gpu_is_named_after_it(self):
         folder = self.changed(lambda results: None)
@@ -336,11 +483,11 @@ class InABrowser(Case):
         for kind in ("position0", "kl", "dp0", "state-gold", "state-propagated", "heads1", "recall0-0", "recall1-4",
                      "signs", "agreement"):
             self.assertTrue(any(id.endswith("-" + kind) for id in ids), kind)
-        for id in ("runs0", "forest0", "pareto0-0", "pareto1-0", "bench0-speedup", "bench1-speedup", "bench1-roofline"):
+        for id in ("runs0", "forest0", "pareto0-0", "pareto1-0", "model0-speedup", "kernels0-speedup", "kernels0-roofline"):
             self.assertIn(id, ids)
         titles = self.browser.evaluate("[...document.querySelectorAll('h2')].map((title) => title.textContent)")
-        self.assertEqual(titles[:6], ["What was compared", "Findings", "Side by side", "Quality against speed", "Tasks",
-                                      "Memory"])
+        self.assertEqual(titles[:8], ["Summary", "Findings", "What was compared", "Side by side",
+                                      "Quality against speed", "Tasks", "Memory", "Decode speed"])
         self.assertEqual(titles[-1], "Provenance")
 
     def test_the_checks_notice(self):
@@ -364,6 +511,23 @@ class InABrowser(Case):
                 self.assertTrue(any(complaint in said for said in self.browser.evaluate(CHECKS)), complaint)
         self.browser.evaluate("console.error('oh'); fetch('https://nowhere.invalid/').catch(() => 0).then(() => 0)")
         self.assertIn("oh", self.browser.complaints())
+
+    def test_a_link_opens_what_is_folded(self):
+        self.browser.open(self.everything, 390)
+        part = "document.getElementById('run1-workload0')"
+        self.assertFalse(self.browser.evaluate(part + ".checkVisibility()"))
+        self.browser.evaluate("document.querySelector('nav a[href=\"#run1-workload0\"]').click()")
+        self.browser.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.assertTrue(self.browser.evaluate(part + ".checkVisibility()"))
+        self.assertLess(abs(self.browser.evaluate(part + ".getBoundingClientRect().top")), 100, "and goes there")
+
+    def test_what_is_folded_is_open_on_paper(self):
+        self.browser.open(self.everything, 794)
+        hidden = ("[...document.querySelectorAll('main details > :not(summary), main details td')]"
+                  ".filter((part) => !part.checkVisibility() || part.getBoundingClientRect().height === 0).length")
+        self.assertGreater(self.browser.evaluate(hidden), 100)
+        self.browser.call("Emulation.setEmulatedMedia", media="print")
+        self.assertEqual(self.browser.evaluate(hidden), 0)
 
     def test_paper(self):
         self.browser.open(self.everything, 794, dark=True)  # A4 at 96 dots an inch

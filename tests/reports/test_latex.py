@@ -63,7 +63,7 @@ class Latex(unittest.TestCase):
         """Of the tables that have a row a sign and arm, or a task and arm, elsewhere."""
         folder = self.folder / "nemotron-h" / "latex"
         body = (folder / "greedy-generation.tex").read_text().split("\\toprule\n")[1]
-        self.assertTrue(body.startswith("arm & length & $\\Delta$ & truncated \\% & $\\Delta$ & looped"), body)
+        self.assertTrue(body.startswith("arm & length & $\\Delta$ & truncated \\% & $\\Delta$ points & looped"), body)
         self.assertEqual(body.count("\\texttt{replay-bf16}"), 1)
         tasks = (folder / "tasks.tex").read_text()
         self.assertIn("metric & arm & animals & cloze & all, by document", tasks)
