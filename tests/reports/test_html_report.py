@@ -350,7 +350,8 @@ class Pages(Case):
     def test_recall_maps_say_how_many_answers(self):
         page = self.page_of(lambda results: None)
         map_of = page.split('<svg id="run0-workload1-recall0-1"')[1].split("</figure>")[0]
-        self.assertRegex(map_of, r"<title>[\d,]+ tokens, (?:depth [\d.]+|anywhere): [-+\d.]+ points \[.*\], of \d+ answers in \d+ doc")
+        self.assertRegex(map_of, r"<title>[\d,]+ tokens, (?:depth [\d.]+|anywhere): [-+\d.]+ points \[.*\], "
+                         r"of \d+ answers in \d+ documents")
         self.assertRegex(map_of, r"<desc .*pale where the interval holds zero; .*answers a cell")
         self.assertRegex(page.split('<svg id="run0-workload1-recall0-1"')[0].rsplit("<figcaption>", 1)[1],
                          r"Pale: the interval holds zero\. .*nswers a cell")
@@ -483,7 +484,8 @@ class InABrowser(Case):
         for kind in ("position0", "kl", "dp0", "state-gold", "state-propagated", "heads1", "recall0-0", "recall1-4",
                      "signs", "agreement"):
             self.assertTrue(any(id.endswith("-" + kind) for id in ids), kind)
-        for id in ("runs0", "forest0", "pareto0-0", "pareto1-0", "model0-speedup", "kernels0-speedup", "kernels0-roofline"):
+        for id in ("runs0", "forest0", "pareto0-0", "pareto1-0", "model0-speedup", "kernels0-speedup",
+                   "kernels0-roofline"):
             self.assertIn(id, ids)
         titles = self.browser.evaluate("[...document.querySelectorAll('h2')].map((title) => title.textContent)")
         self.assertEqual(titles[:8], ["Summary", "Findings", "What was compared", "Side by side",
