@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -18,6 +19,7 @@
 #include "eval/comparator/tasks/task_families.h"
 #include "reports/bench_file.h"
 #include "reports/consistency.h"
+#include "reports/figure_files.h"
 #include "reports/figures.h"
 #include "reports/findings.h"
 #include "reports/html/report.h"
@@ -41,8 +43,9 @@ struct Options {
   bool latex() const { return asked("latex"); }
   bool html() const { return none() || html_flag || asked("html"); }
 
- private:
   bool none() const { return formats.empty() && !html_flag; }
+
+ private:
   bool asked(const char* format) const { return std::find(formats.begin(), formats.end(), format) != formats.end(); }
 };
 
@@ -64,25 +67,34 @@ reports::HtmlOptions html_options(const Options& options) {
   return html;
 }
 
-// What several result folders become: one run, or runs side by side, which only HTML shows.
+// What several result folders become: one run, or runs side by side: on one page in HTML, and in other formats each in
+// a folder of its own, as their workloads may have the same names.
 struct Reported {
   std::vector<reports::Run> runs;
   std::filesystem::path folder;
   reports::HtmlOptions html;
+
+  // Where the run's own report belongs; the names of runs differ in what is safe in a file's name as well.
+  std::filesystem::path folder_of(const reports::Run& run) const {
+    return runs.size() == 1 ? folder : folder / reports::safe_name(run.name);
+  }
 };
 
-void write_reports(const Reported& reported, const Options& options) {
-  reports::Figures drawn;  // gnuplot's, of the formats that show them; HTML has its own
-  if (options.markdown() || options.latex())
-    drawn = reports::draw_figures(reported.runs.front().results, reported.folder);
+void write_own_report(const reports::Run& run, const std::filesystem::path& folder, const Options& options) {
+  const reports::Figures drawn = reports::draw_figures(run.results, folder);  // gnuplot's; HTML has its own
   if (options.markdown()) {
-    reports::write_markdown_report(reported.runs.front().results, drawn, reported.folder);
-    say("Report written to {}\n", (reported.folder / "report.md").string());
+    reports::write_markdown_report(run.results, drawn, folder);
+    say("Report written to {}\n", (folder / "report.md").string());
   }
   if (options.latex()) {
-    reports::write_latex(reported.runs.front().results, drawn, reported.folder);
-    say("Tables written to {}\n", (reported.folder / "latex").string());
+    reports::write_latex(run.results, drawn, folder);
+    say("Tables written to {}\n", (folder / "latex").string());
   }
+}
+
+void write_reports(const Reported& reported, const Options& options) {
+  if (options.markdown() || options.latex())
+    for (const reports::Run& run : reported.runs) write_own_report(run, reported.folder_of(run), options);
   if (options.html()) {
     reports::write_html_report(reported.runs, reported.html, reported.folder);
     say("Report written to {}\n", (reported.folder / "report.html").string());
@@ -117,6 +129,23 @@ void check_output(const Options& options) {
         "--output {}: is the result folder of a run; expected another one, a new one or none", options.output));
 }
 
+// Folders of runs side by side: not another run's, and not one for two of them.
+void check_own_folders(const Reported& reported) {
+  std::map<std::filesystem::path, std::string> taken;
+  for (const reports::Run& run : reported.runs) {
+    const std::filesystem::path own = reported.folder_of(run);
+    const auto [other, first] = taken.emplace(own, run.name);
+    if (!first)
+      throw reports::ResultsError(
+          fmt::format("{}: the folder of both {} and {}; expected runs whose configs have other "
+                      "names",
+                      own.string(), other->second, run.name));
+    if (ResultFolder::is_one(own) && !std::filesystem::equivalent(own, folder_of(run.path)))
+      throw reports::ResultsError(
+          fmt::format("{}: is the result folder of another run; expected another --output", own.string()));
+  }
+}
+
 // Parts of a run are reported, and said to be parts.
 void say_what_is_missing(const reports::Results& results, const std::string& name) {
   const std::vector<std::string> missing = reports::missing_workloads(results);
@@ -147,10 +176,27 @@ std::vector<reports::Run> side_by_side(const std::vector<reports::NamedResults>&
 }
 
 // All parts of one run; throws ResultsError otherwise.
-reports::Results merged(const std::vector<reports::NamedResults>& all) {
-  reports::Results results = reports::merge_results(all);
-  results.task_families = task_families(results);  // of the parts' tasks together
-  return results;
+reports::Results merged(const std::vector<reports::NamedResults>& all, const Options& options) {
+  try {
+    reports::Results results = reports::merge_results(all);
+    results.task_families = task_families(results);  // of the parts' tasks together
+    return results;
+  } catch (const reports::ResultsError& difference) {
+    throw reports::ResultsError(fmt::format("{}; {}", difference.what(),
+                                            options.json ? "--json prints one run's results alone"
+                                                         : "with --format (html, markdown, latex) several runs are "
+                                                           "reported side by side"));
+  }
+}
+
+// Why these stand side by side, and where what is written of each by itself goes.
+void say_that_they_are_apart(const std::vector<reports::NamedResults>& all, const Reported& reported) {
+  try {
+    static_cast<void>(reports::merge_results(all));
+  } catch (const reports::ResultsError& difference) {
+    say("replayeval: {}; each run is reported in a folder of its own in {}\n", difference.what(),
+        reported.folder.string());
+  }
 }
 
 // No run of this program writes these. Where they are asked for, every page says so as well.
@@ -175,13 +221,16 @@ void report_command(const Options& options) {
   else
     check_output(options);
 
-  const bool one_run = options.markdown() || options.latex() || options.json;
   if (all.size() == 1) {
     reported.runs = {reports::run_of(all.front().results, options.results.front())};
-  } else if (one_run) {
-    reported.runs = {reports::run_of(merged(all), options.output)};
+  } else if (options.json || options.none()) {  // what a script goes on with: one results.json, or an error
+    reported.runs = {reports::run_of(merged(all, options), options.output)};
   } else {
     reported.runs = side_by_side(all);
+  }
+  if (reported.runs.size() > 1 && (options.markdown() || options.latex())) {
+    check_own_folders(reported);
+    say_that_they_are_apart(all, reported);
   }
   write_reports(reported, options);
   say_what_is_not_shown(options);
@@ -200,8 +249,8 @@ void add_report_command(CLI::App& app) {
   command
       ->add_option(
           "results", options->results,
-          "Result folders or results.json files; several are merged, or, with --html, shown side by side where "
-          "they are not parts of one run")
+          "Result folders or results.json files; several are merged, or, with --format, reported side by side where "
+          "they are not parts of one run: on one page (html), in a folder a run (markdown, latex)")
       ->required();
   command
       ->add_option(

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "reports/curves.h"
 #include "reports/html/blocks.h"
 #include "reports/html/by_scale.h"
 #include "reports/html/figure.h"
 #include "reports/html/figures.h"
+#include "reports/html/short_names.h"
 #include "reports/html/svg/drawing.h"
 #include "reports/html/svg/row_plot.h"
 #include "reports/metric_names.h"
@@ -36,26 +38,31 @@ std::vector<Compared> perplexity_deltas(const std::vector<Run>& runs) {
   return all;
 }
 
-// Of a name that is too long its end, which is what tells runs of one family apart.
-std::string end_of(const std::string& name, double room) {
-  if (svg::width_of(name) <= room) return name;
-  std::string end = name;
-  while (!end.empty() && svg::width_of("…" + end) > room) {
-    do end.erase(0, 1);
-    while (!end.empty() && (static_cast<unsigned char>(end[0]) & 0xC0) == 0x80);  // inside of a character
-  }
-  const std::size_t joint = end.find_first_of("-_ ./");
-  if (joint < end.size() / 2) end.erase(0, joint + 1);  // a whole word, where that loses little
-  return "…" + end;
+std::string value_of(const Compared& compared) {
+  const Delta& delta = *compared.delta;
+  return spread_text(spread(delta.value, delta.low, delta.high, 100.0));
 }
 
-svg::Row row_of(const Compared& compared) {
+// What every row of a run is called, in the room that the narrowest of all rows leaves it.
+std::map<std::string, std::string> row_names(const std::vector<Compared>& all) {
+  double room = svg::width;
+  std::vector<std::string> names;
+  for (const Compared& compared : all) {
+    room = std::min(room, svg::width - svg::width_of(value_of(compared)) - 2.0 * svg::character_width -
+                              svg::width_of(" · " + compared.workload));
+    names.push_back(compared.run);
+  }
+  const std::vector<std::string> texts = short_names(names, room);
+  std::map<std::string, std::string> by_run;
+  for (std::size_t i = 0; i < names.size(); ++i) by_run[names[i]] = texts[i];
+  return by_run;
+}
+
+svg::Row row_of(const Compared& compared, const std::string& name) {
   const Delta& delta = *compared.delta;
   svg::Row row;
-  row.value = spread_text(spread(delta.value, delta.low, delta.high, 100.0));
-  const std::string workload = " · " + compared.workload;
-  const double room = svg::width - svg::width_of(row.value) - 2.0 * svg::character_width - svg::width_of(workload);
-  row.name = end_of(compared.run, std::max(room, 8.0 * svg::character_width)) + workload;
+  row.value = value_of(compared);
+  row.name = name + " · " + compared.workload;
   row.arm = compared.number;
   row.centre = 100.0 * delta.value;
   if (delta.low && delta.high) {
@@ -67,12 +74,13 @@ svg::Row row_of(const Compared& compared) {
 
 // A group an arm, in the order of its first run.
 std::vector<svg::RowGroup> groups_of(const std::vector<Compared>& all) {
+  const std::map<std::string, std::string> names = row_names(all);
   std::vector<svg::RowGroup> groups;
   for (const Compared& compared : all) {
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const svg::RowGroup& known) { return known.heading == compared.arm; });
     if (group == groups.end()) group = groups.insert(group, {compared.arm, {}});
-    group->rows.push_back(row_of(compared));
+    group->rows.push_back(row_of(compared, names.at(compared.run)));
   }
   return groups;
 }

@@ -2,12 +2,14 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <set>
 
 #include "reports/findings.h"
 #include "reports/html/blocks.h"
 #include "reports/html/by_scale.h"
 #include "reports/html/markup.h"
 #include "reports/html/report.h"
+#include "reports/html/short_names.h"
 #include "reports/html/svg/axis.h"
 #include "reports/html/svg/heat_map.h"
 #include "reports/html/svg/line_chart.h"
@@ -270,14 +272,38 @@ TEST(MakeNamesUnique, TellsFoldersApart) {
   EXPECT_EQ(runs[2].name, "other");
 }
 
-TEST(HtmlReport, SideBySideNamesKeepTheirEndsAndWorkloads) {
-  const std::string family = std::string(60, 'h') + "-of-a-model";
-  std::vector<reports::Run> runs = {run_of(sample_results(), "a"), run_of(sample_results(), "b")};
-  runs[0].name = family + "-float32";
-  runs[1].name = family + "-bfloat16";
-  const std::string page = html_report(runs, {});
-  EXPECT_THAT(page, HasSubstr("…model-float32 · " + runs[0].results.workloads[0].name + "</text>"));
-  EXPECT_THAT(page, HasSubstr("…model-bfloat16 · " + runs[0].results.workloads[0].name + "</text>"));
+TEST(HtmlReport, SideBySideNamesTellRunsApart) {
+  std::vector<reports::Run> runs;
+  for (const char* name :
+       {"h200-tiny-nemotron-h-buffer-lengths", "h200-tiny-qwen3-next-buffer-lengths", "h200-tiny-nemotron-h-float32"}) {
+    runs.push_back(run_of(sample_results(), name));
+    runs.back().name = name;
+  }
+  const std::string page = html_report(runs, {}), workload = " · " + runs[0].results.workloads[0].name + "</text>";
+  std::set<std::string> names;
+  for (std::size_t at = page.find("<text class=\"name\""); at != std::string::npos;
+       at = page.find("<text class=\"name\"", at + 1)) {
+    const std::size_t begin = page.find('>', at) + 1;
+    const std::string text = page.substr(begin, page.find("</text>", begin) + 7 - begin);
+    if (text.ends_with(workload)) names.insert(text.substr(0, text.size() - workload.size()));
+  }
+  EXPECT_THAT(names, SizeIs(3)) << "a name a run, the same in every row";
+}
+
+TEST(ShortNames, TellApartWhatTheyName) {
+  using html::short_names;
+  const auto width = [](std::size_t characters) {
+    return html::svg::character_width * static_cast<double>(characters);
+  };
+  EXPECT_THAT(short_names({"a-long-name", "b"}, width(11)), ElementsAre("a-long-name", "b"));
+  EXPECT_THAT(short_names({"a-long-name-x", "a-long-name-y", "a-long-name-x"}, width(10)),
+              ElementsAre("…x", "…y", "…x"));
+  EXPECT_THAT(short_names({"h200-nemotron-h-lengths", "h200-qwen3-next-lengths"}, width(11)),
+              ElementsAre("…nemo…ngths", "…qwen…ngths"));
+  EXPECT_THAT(short_names({"aaaaaaaaaabbbbbbbbbb-1", "aaaaaaaaaabbbbbbbbbb-2"}, width(8)), ElementsAre("…1", "…2"));
+  EXPECT_THAT(short_names({"xxxxxxxxAyyyyyyyy", "xxxxxxxxByyyyyyyy"}, width(8)), ElementsAre("x…yy (1)", "x…yy (2)"))
+      << "numbers where no end tells";
+  EXPECT_THAT(short_names({"ΔΔΔΔΔΔΔΔΔΔ"}, width(7)), ElementsAre("ΔΔΔ…ΔΔΔ")) << "characters, not bytes";
 }
 
 TEST(HtmlReport, IdsAreUniqueOverSeveralRuns) {

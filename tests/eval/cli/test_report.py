@@ -145,6 +145,37 @@ class ReportTest(unittest.TestCase):
             self.assertEqual({path: path.read_bytes() for path in first.iterdir()}, before)
         self.assertEqual(program.call("report", first, "--output", first).returncode, 0)
 
+    def test_runs_that_are_no_parts_of_one_another(self):
+        """Two runs of one checkpoint with other workloads: a page of both, and a folder a run of what is of one run."""
+        first = self.result("first", lambda results: results["config"].update(name="texts"))
+        other = self.result("other", lambda results: results["config"].update(name="more texts", seed=2))
+        target = self.path / "both"
+        done = program.call("report", first, other, "--format", "latex,markdown", "--html", "--output", target)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(path.name for path in target.iterdir()), ["more_texts", "report.html", "texts"])
+        for name in ("texts", "more_texts"):
+            self.assertIn("## prose", (target / name / "report.md").read_text())
+            self.assertIn("prose-quality", (target / name / "latex" / "paper.tex").read_text())
+            self.assertIn("<svg", (target / name / "figures" / "prose-state_error_gold.svg").read_text())
+        said = next(line for line in done.stderr.splitlines() if "not parts of one run" in line)
+        self.assertIn("config differs at 'config/seed'; each run is reported in a folder of its own in", said)
+        self.expect_refused("config differs at 'config/seed'; with --format (html, markdown, latex) several runs are",
+                            first, other, "--output", self.path / "none")
+        self.expect_refused("config differs at 'config/seed'; --json prints one", first, other, "--json", "--format",
+                            "latex", "--output", self.path / "none")
+
+    def test_folders_of_runs_side_by_side_are_their_own(self):
+        def named(name, seed):
+            return lambda results: results["config"].update(name=name, seed=seed)
+        first, alike = self.result("first", named("a b", 1)), self.result("alike", named("a_b", 2))
+        self.expect_refused("a_b: the folder of both a b and a_b; expected runs whose configs have other names", first,
+                            alike, "--format", "latex", "--output", self.path / "both")
+        other = self.result("other", named("third", 3))
+        taken = self.result("third", named("unlike", 4))
+        (taken / "identity.json").write_text("{}")  # as a run leaves it
+        self.expect_refused("third: is the result folder of another run; expected another --output", first, other,
+                            "--format", "latex", "--output", self.path)
+
     def test_bad_results(self):
         self.expect_refused("no such file", self.path / "absent")
         (self.path / "empty").mkdir()
