@@ -24,13 +24,16 @@ std::vector<std::vector<RowScore>> score_on_gpu(std::span<const at::Tensor> logi
   const auto facts = [](const at::Tensor& of_all, std::size_t arm) {
     return reinterpret_cast<RowFacts*>(of_all.select(0, static_cast<std::int64_t>(arm)).data_ptr());
   };
-  for (std::size_t arm = 0; arm < logits.size(); ++arm)
-    describe_rows_on_gpu(stream, logits[arm].const_data_ptr<float>(), targets.const_data_ptr<std::int64_t>(), rows,
-                         vocab, facts(table, arm));
-  for (std::size_t arm = 0; arm < logits.size(); ++arm)
-    if (arm != baseline)
-      compare_rows_on_gpu(stream, logits[baseline].const_data_ptr<float>(), facts(table, baseline),
-                          logits[arm].const_data_ptr<float>(), rows, vocab, facts(table, arm));
+  const auto* ids = targets.const_data_ptr<std::int64_t>();
+  const auto* baseline_logits = logits[baseline].const_data_ptr<float>();
+  RowFacts* wanted = facts(table, baseline);  // until a kernel has written them
+  for (std::size_t arm = 0; arm < logits.size(); ++arm) {
+    if (arm == baseline) continue;
+    compare_rows_on_gpu(stream, baseline_logits, logits[arm].const_data_ptr<float>(), ids, rows, vocab, wanted,
+                        facts(table, arm));
+    wanted = nullptr;
+  }
+  if (wanted != nullptr) describe_rows_on_gpu(stream, baseline_logits, ids, rows, vocab, wanted);
   const at::Tensor here = table.cpu();
   std::vector<std::vector<RowScore>> scores;
   for (std::size_t arm = 0; arm < logits.size(); ++arm)

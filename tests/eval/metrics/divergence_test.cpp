@@ -166,6 +166,48 @@ TEST_F(CudaDivergence, GivesBitsThatDoNotDependOnTheOtherRows) {
   }
 }
 
+// The sweep's references come from a row's first 2,048 logits.
+TEST_F(CudaDivergence, AgreesWhereTheRowsFirstLogitsSayLittle) {
+  const std::int64_t vocab = 5003;
+  at::Tensor logits = three_arms(6, vocab, 1e-2);
+  const auto set = [&](std::int64_t row, std::int64_t place, float value) {
+    for (const std::int64_t arm : {0, 1, 2}) logits[arm][row][place] = value + (arm == 2 ? 0.125F : 0.0F);
+  };
+  set(0, 4000, 40.0F);                               // nearly all of the probability
+  set(1, 4000, 30.0F), set(1, 4001, 29.5F);          // of two
+  set(2, 4000, 200.0F);                              // too far above for the sweep
+  set(3, 17, -3e4F), set(3, 18, 3e4F);               // too far below
+  logits[2][4].add_(8.0F);                           // a common shift
+  logits[2][5][0] = 300.0F, logits[2][5][1] = 9.0F;  // in the arm alone
+  const at::Tensor targets = at::tensor({4000, 4001, 3, 18, 99, 0}, at::kLong);
+  const auto found = score({logits[0], logits[1], logits[2]}, targets);
+  DivergenceAccumulator expected = accumulator();
+  expected.add(logits, targets);
+  for (std::size_t row = 0; row < 6; ++row) {
+    for (const std::size_t arm : {0U, 2U}) {
+      const TokenDivergence& tokens = expected.tokens(arm);
+      EXPECT_NEAR(found[arm][row].log_prob, tokens.log_prob[row], 1e-13 + 1e-15 * std::abs(tokens.log_prob[row]))
+          << row;
+      EXPECT_NEAR(found[arm][row].kl, tokens.kl[row], 2e-7 * tokens.kl[row] + 1e-30) << row;
+      EXPECT_EQ(found[arm][row].rank, tokens.rank[row]);
+    }
+    EXPECT_EQ(found[1][row].kl, 0.0);
+    EXPECT_EQ(found[1][row].log_prob, found[0][row].log_prob);
+  }
+}
+
+TEST_F(CudaDivergence, ABaselineHasTheBitsThatItHasAlone) {
+  const at::Tensor logits = three_arms(7, 4097, 0.1), targets = targets_for(7, 4097);
+  const auto alone = score({logits[0]}, targets), other = score({logits[2]}, targets);
+  const auto both = score({logits[0], logits[2]}, targets);
+  for (std::size_t row = 0; row < 7; ++row) {
+    EXPECT_EQ(alone[0][row].log_prob, both[0][row].log_prob);
+    EXPECT_EQ(other[0][row].log_prob, both[1][row].log_prob);
+    EXPECT_EQ(alone[0][row].rank, both[0][row].rank);
+    EXPECT_EQ(alone[0][row].tie, both[0][row].tie);
+  }
+}
+
 TEST_F(CudaDivergence, ReportsRowsThatAreNotFinite) {
   const at::Tensor logits = three_arms(5, 9, 0.1);
   logits[2][3][8] = NAN;
