@@ -9,19 +9,19 @@ at::Tensor scaled(const at::Tensor& x, double multiplier) { return multiplier ==
 
 }  // namespace
 
-at::Tensor ParallelLayer::run(const at::Tensor& stream, const Step& step) const {
+ResidualStream ParallelLayer::run(ResidualStream stream, const Step& step) const {
   at::Tensor mamba_in, attention_in;
   {
     const KernelClock::Scope scope(step.clock, "", "norm");
-    const at::Tensor x = rms_norm(stream, norm_, compute_dtype_);
+    const at::Tensor x = add_and_norm(stream, norm_, compute_dtype_);
     mamba_in = scaled(x, multipliers_.mamba_in);
     attention_in = scaled(x, multipliers_.attention_in);
   }
   const at::Tensor mamba = mamba_->run(mamba_in, step);
   const at::Tensor attention = attention_->run(attention_in, step);
   const KernelClock::Scope scope(step.clock, "", "norm");
-  return add_residual(
-      stream, add_residual(scaled(mamba, multipliers_.mamba_out), scaled(attention, multipliers_.attention_out)));
+  return {stream.sum,
+          add_residual(scaled(mamba, multipliers_.mamba_out), scaled(attention, multipliers_.attention_out))};
 }
 
 }  // namespace replayeval

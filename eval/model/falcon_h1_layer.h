@@ -23,7 +23,7 @@ class ParallelLayer : public Layer {
         attention_(std::move(attention)),
         compute_dtype_(compute_dtype),
         multipliers_(multipliers) {}
-  at::Tensor run(const at::Tensor& stream, const Step& step) const override;
+  ResidualStream run(ResidualStream stream, const Step& step) const override;
 
  private:
   Norm norm_;

@@ -4,22 +4,27 @@
 
 namespace replayeval {
 
-at::Tensor PreNormLayer::run(const at::Tensor& stream, const Step& step) const {
+ResidualStream PreNormLayer::run(ResidualStream stream, const Step& step) const {
   at::Tensor x;
   {
     const KernelClock::Scope scope(step.clock, "", "norm");
-    x = rms_norm(stream.to(compute_dtype_), norm_, compute_dtype_);
+    x = add_and_norm(stream, norm_, compute_dtype_);
   }
   x = block_->run(x, step);
   const KernelClock::Scope scope(step.clock, "", "norm");
   if (residual_.multiplier != 1.0) x = multiply(x, residual_.multiplier);
-  return add_residual(residual_.in_fp32 ? stream.to(at::kFloat) : stream, x);
+  return {residual_.in_fp32 ? stream.sum.to(at::kFloat) : stream.sum, x};
 }
 
-at::Tensor PostNormLayer::run(const at::Tensor& stream, const Step& step) const {
-  const at::Tensor x = block_->run(stream, step);
+ResidualStream PostNormLayer::run(ResidualStream stream, const Step& step) const {
+  at::Tensor before;
+  {
+    const KernelClock::Scope scope(step.clock, "", "norm");
+    before = whole(stream);
+  }
+  const at::Tensor x = block_->run(before, step);
   const KernelClock::Scope scope(step.clock, "", "norm");
-  return add_residual(stream, rms_norm(x, norm_, compute_dtype_));
+  return {before, rms_norm(x, norm_, compute_dtype_)};
 }
 
 }  // namespace replayeval

@@ -14,7 +14,7 @@ class Layer {
  public:
   virtual ~Layer() = default;
   // stream: [arms, batch * tokens, hidden] on the layer's device -> the stream behind the layer.
-  virtual at::Tensor run(const at::Tensor& stream, const Step& step) const = 0;
+  virtual ResidualStream run(ResidualStream stream, const Step& step) const = 0;
   virtual std::string graph_obstacle() const { return ""; }  // as the block's
 };
 
@@ -28,7 +28,7 @@ class PreNormLayer : public Layer {
  public:
   PreNormLayer(Norm norm, std::unique_ptr<Block> block, at::ScalarType compute_dtype, Residual residual = {})
       : norm_(std::move(norm)), block_(std::move(block)), compute_dtype_(compute_dtype), residual_(residual) {}
-  at::Tensor run(const at::Tensor& stream, const Step& step) const override;
+  ResidualStream run(ResidualStream stream, const Step& step) const override;
   std::string graph_obstacle() const override { return block_->graph_obstacle(); }
 
  private:
@@ -43,7 +43,7 @@ class PostNormLayer : public Layer {
  public:
   PostNormLayer(Norm norm, std::unique_ptr<Block> block, at::ScalarType compute_dtype)
       : norm_(std::move(norm)), block_(std::move(block)), compute_dtype_(compute_dtype) {}
-  at::Tensor run(const at::Tensor& stream, const Step& step) const override;
+  ResidualStream run(ResidualStream stream, const Step& step) const override;
   std::string graph_obstacle() const override { return block_->graph_obstacle(); }
 
  private:

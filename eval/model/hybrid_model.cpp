@@ -14,6 +14,10 @@
 namespace replayeval {
 namespace {
 
+ResidualStream moved(const ResidualStream& stream, const at::Device& device) {
+  return {stream.sum.to(device), stream.addend.defined() ? stream.addend.to(device) : at::Tensor()};
+}
+
 class HybridModel : public Model {
  public:
   HybridModel(HybridParts parts, const ModelOptions& options)
@@ -104,14 +108,15 @@ at::Tensor HybridModel::run_block(const at::Tensor& ids, HybridCache& cache, con
     const KernelClock::Scope scope(clock, "", "embedding");
     step.embeddings = embed(ids, cache.num_arms());
   }
-  at::Tensor stream = step.embeddings;
+  ResidualStream stream{step.embeddings, {}};
   for (const PlacedLayer& placed : parts_.layers) {
     const c10::DeviceGuard current(placed.device);
-    stream = placed.layer->run(stream.to(placed.device), step);
+    stream = placed.layer->run(moved(stream, placed.device), step);
   }
   cache.advance_cursors(rows, step.tokens);
   const KernelClock::Scope scope(clock, "", "norm");
-  return rms_norm(stream.to(parts_.final_norm.weight.device()), parts_.final_norm, compute_)
+  stream = moved(stream, parts_.final_norm.weight.device());
+  return add_and_norm(stream, parts_.final_norm, compute_)
       .view({cache.num_arms(), step.batch, step.tokens, hidden_size()});
 }
 

@@ -10,6 +10,8 @@
 #include <optional>
 #include <vector>
 
+#include "eval/model/packed_attention.h"
+
 #ifdef REPLAYEVAL_WITH_CUDA
 #include "eval/executors/device.h"
 #include "eval/executors/tensor_memory.h"
@@ -21,12 +23,21 @@ namespace {
 
 #ifdef REPLAYEVAL_WITH_CUDA
 
-// One kernel each, in the same float32 arithmetic.
-at::Tensor rms_norm_on_gpu(const at::Tensor& x, const Norm& norm, at::ScalarType type) {
+// One kernel each, in the same float32 arithmetic. addend: of x's shape and type, or undefined; `sum` becomes x +
+// addend.
+at::Tensor rms_norm_on_gpu(const at::Tensor& x, const at::Tensor& addend, at::Tensor& sum, const Norm& norm,
+                           at::ScalarType type) {
   const c10::DeviceGuard current(x.device());
   const at::Tensor dense = x.contiguous();
   at::Tensor out = at::empty(x.sizes(), x.options().dtype(type));
+  at::Tensor more;
   RmsNormRows rows;
+  if (addend.defined()) {
+    more = addend.contiguous();
+    sum = at::empty(x.sizes(), x.options());
+    rows.addend = more.const_data_ptr();
+    rows.sum = sum.data_ptr();
+  }
   rows.x = dense.const_data_ptr();
   rows.weight = floats(norm.weight);
   rows.out = out.data_ptr();
@@ -50,7 +61,10 @@ at::Tensor squared_relu_on_gpu(const at::Tensor& x) {
 
 #else
 
-at::Tensor rms_norm_on_gpu(const at::Tensor& /*x*/, const Norm& /*norm*/, at::ScalarType /*type*/) { return {}; }
+at::Tensor rms_norm_on_gpu(const at::Tensor& /*x*/, const at::Tensor& /*addend*/, at::Tensor& /*sum*/,
+                           const Norm& /*norm*/, at::ScalarType /*type*/) {
+  return {};
+}
 at::Tensor squared_relu_on_gpu(const at::Tensor& /*x*/) { return {}; }
 
 #endif
@@ -107,7 +121,8 @@ at::Tensor per_arm(const at::Tensor& x, const std::function<at::Tensor(const at:
 }
 
 at::Tensor rms_norm(const at::Tensor& x, const Norm& norm, at::ScalarType type) {
-  if (!x.is_cpu()) return rms_norm_on_gpu(x, norm, type);
+  at::Tensor sum;
+  if (!x.is_cpu()) return rms_norm_on_gpu(x, {}, sum, norm, type);
   return per_arm(x, [&](const at::Tensor& part) {
     const at::Tensor wide = part.to(at::kFloat);
     const at::Tensor scale = wide.square().mean(-1, /*keepdim=*/true).add_(norm.eps).rsqrt_();
@@ -141,6 +156,19 @@ at::Tensor add_residual(const at::Tensor& residual, const at::Tensor& x) {
   return sum;
 }
 
+at::Tensor whole(const ResidualStream& stream) {
+  return stream.addend.defined() ? add_residual(stream.sum, stream.addend) : stream.sum;
+}
+
+at::Tensor add_and_norm(ResidualStream& stream, const Norm& norm, at::ScalarType type) {
+  const at::Tensor residual = stream.sum, addend = stream.addend;
+  stream.addend = at::Tensor();
+  if (!residual.is_cpu() && addend.defined() && residual.scalar_type() == type && addend.scalar_type() == type)
+    return rms_norm_on_gpu(residual, addend, stream.sum, norm, type);
+  stream.sum = whole({residual, addend});
+  return rms_norm(stream.sum.to(type), norm, type);
+}
+
 void append(const KeyValueCache& cache, const at::Tensor& keys, const at::Tensor& values, const PagedRows& pages,
             const RowPlaces& places) {
   const std::int64_t batch = places.positions.size(0), tokens = places.positions.size(1);
@@ -150,6 +178,7 @@ void append(const KeyValueCache& cache, const at::Tensor& keys, const at::Tensor
 
 at::Tensor attend(const at::Tensor& q, const KeyValueCache& cache, const PagedRows& pages, const RowSlots& rows,
                   const RowPlaces& places, const AttentionSpan& span) {
+  if (attends_packed(q, cache, pages, places)) return attend_packed(q, cache, pages, places, span);
   const std::int64_t batch = places.positions.size(0), tokens = places.positions.size(1);
   const std::int64_t kv_heads = cache.keys.size(0), key_dim = cache.keys.size(2), value_dim = cache.values.size(2);
   const std::int64_t group = q.size(1) / kv_heads;

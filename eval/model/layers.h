@@ -43,6 +43,17 @@ at::Tensor multiply_by(const at::Tensor& x, const at::Tensor& factor);  // [arms
 // residual + x, in residual's type.
 at::Tensor add_residual(const at::Tensor& residual, const at::Tensor& x);
 
+// The residual stream between two layers. The norm that comes next adds on its way what the last layer returned.
+struct ResidualStream {
+  at::Tensor sum;     // [arms, rows, hidden]
+  at::Tensor addend;  // to be added to it, in its type; undefined: nothing
+};
+
+// The stream with everything added.
+at::Tensor whole(const ResidualStream& stream);
+// Adds what is to be added and returns rms_norm() of the sum, which is rounded to `type` before.
+at::Tensor add_and_norm(ResidualStream& stream, const Norm& norm, at::ScalarType type);
+
 // Writes one arm's new keys [B * T, kv_heads, key_dim] and values [B * T, kv_heads * value_dim]; none of padded rows.
 void append(const KeyValueCache& cache, const at::Tensor& keys, const at::Tensor& values, const PagedRows& pages,
             const RowPlaces& places);

@@ -32,11 +32,13 @@ __device__ __forceinline__ __half narrow<__half>(float x) {
 }
 
 // Elements that one thread moves at once.
+constexpr std::size_t kWidestMove = 16;  // bytes
 template <class T, int n>
-struct alignas(sizeof(T) * n) Pack {
+struct alignas(sizeof(T) * n < kWidestMove ? sizeof(T) * n : kWidestMove) Pack {
   T at[n];
 };
-constexpr int kPack = 4;
+template <class T>
+constexpr int kWhole = kWidestMove / sizeof(T);
 
 // The thread's own sum first, then the warp's by halves, then the warps' in order.
 __device__ __forceinline__ float block_sum(float value) {
@@ -50,29 +52,69 @@ __device__ __forceinline__ float block_sum(float value) {
   return sum;
 }
 
+// A thread's elements of a row, n at once, between the sum of their squares and its use; where a row has more than fit
+// into registers, those behind are read again.
+template <class In, int n, bool adds>
+struct HeldRow {
+  static constexpr int kHeld = 2;
+  const Pack<In, n>*x, *addend;
+  Pack<In, n>* sum;
+  Pack<In, n> held[kHeld];
+
+  __device__ __forceinline__ HeldRow(const RmsNormRows& norm, std::int64_t first)
+      : x(reinterpret_cast<const Pack<In, n>*>(static_cast<const In*>(norm.x) + first)),
+        addend(reinterpret_cast<const Pack<In, n>*>(static_cast<const In*>(norm.addend) + first)),
+        sum(reinterpret_cast<Pack<In, n>*>(static_cast<In*>(norm.sum) + first)) {}
+
+  // Reads a pack for the first time: of x, or of the sum, which it stores.
+  __device__ __forceinline__ Pack<In, n> take(int i) const {
+    Pack<In, n> pack = x[i];
+    if constexpr (adds) {
+      const Pack<In, n> other = addend[i];
+#pragma unroll
+      for (int j = 0; j < n; ++j) pack.at[j] = narrow<In>(widen(pack.at[j]) + widen(other.at[j]));
+      sum[i] = pack;
+    }
+    return pack;
+  }
+  __device__ __forceinline__ Pack<In, n> again(int i) const { return adds ? sum[i] : x[i]; }
+
+  // use(i, pack) for the thread's packs, in order; `first`: the first of two times.
+  template <bool first, class Use>
+  __device__ __forceinline__ void for_each(int packs, const Use& use) {
+    const auto stride = static_cast<int>(blockDim.x);
+    auto i = static_cast<int>(threadIdx.x);
+#pragma unroll
+    for (int k = 0; k < kHeld; ++k, i += stride) {
+      if (i >= packs) continue;
+      if constexpr (first) held[k] = take(i);
+      use(i, held[k]);
+    }
+    for (; i < packs; i += stride) use(i, first ? take(i) : again(i));
+  }
+};
+
 // A block takes a row; n elements a thread at once.
-template <class In, class Out, int n>
+template <class In, class Out, int n, bool adds>
 __global__ void __launch_bounds__(kMaxThreads) rms_norm_kernel(const RmsNormRows norm) {
   const auto packs = static_cast<int>(norm.width / n);
   const std::int64_t first = blockIdx.x * norm.width;
-  const auto* x = reinterpret_cast<const Pack<In, n>*>(static_cast<const In*>(norm.x) + first);
   const auto* weight = reinterpret_cast<const Pack<float, n>*>(norm.weight);
   auto* out = reinterpret_cast<Pack<Out, n>*>(static_cast<Out*>(norm.out) + first);
+  HeldRow<In, n, adds> row(norm, first);
   float squares = 0.0F;
-  for (int i = static_cast<int>(threadIdx.x); i < packs; i += static_cast<int>(blockDim.x)) {
-    const Pack<In, n> pack = x[i];
+  row.template for_each<true>(packs, [&](int /*i*/, const Pack<In, n>& pack) {
 #pragma unroll
     for (int j = 0; j < n; ++j) squares = fmaf(widen(pack.at[j]), widen(pack.at[j]), squares);
-  }
+  });
   const float scale = rsqrtf(block_sum(squares) / static_cast<float>(norm.width) + norm.eps);
-  for (int i = static_cast<int>(threadIdx.x); i < packs; i += static_cast<int>(blockDim.x)) {
-    const Pack<In, n> pack = x[i];
+  row.template for_each<false>(packs, [&](int i, const Pack<In, n>& pack) {
     const Pack<float, n> scales = weight[i];
     Pack<Out, n> result;
 #pragma unroll
     for (int j = 0; j < n; ++j) result.at[j] = narrow<Out>(widen(pack.at[j]) * scale * scales.at[j]);
     out[i] = result;
-  }
+  });
 }
 
 template <class T, int n>
@@ -115,7 +157,12 @@ template <class In, class Out, int n>
 void launch_rms_norm(cudaStream_t stream, const RmsNormRows& norm) {
   const auto threads =
       static_cast<unsigned>(std::clamp<std::int64_t>((norm.width / n + 31) / 32 * 32, 32, kMaxThreads));
-  rms_norm_kernel<In, Out, n><<<static_cast<unsigned>(norm.rows), threads, 0, stream>>>(norm);
+  const auto rows = static_cast<unsigned>(norm.rows);
+  if (norm.addend == nullptr) {
+    rms_norm_kernel<In, Out, n, false><<<rows, threads, 0, stream>>>(norm);
+  } else {
+    rms_norm_kernel<In, Out, n, true><<<rows, threads, 0, stream>>>(norm);
+  }
   expect_launched("rms_norm");
 }
 
@@ -126,10 +173,13 @@ void rms_norm_rows(void* stream, const RmsNormRows& norm) {
   const auto on = static_cast<cudaStream_t>(stream);
   with_type(norm.in, [&]<class In>() {
     with_type(norm.out_dtype, [&]<class Out>() {
-      const bool packs = norm.width % kPack == 0 && is_aligned(norm.x, sizeof(In) * kPack) &&
-                         is_aligned(norm.out, sizeof(Out) * kPack) && is_aligned(norm.weight, sizeof(float) * kPack);
-      if (packs)
-        launch_rms_norm<In, Out, kPack>(on, norm);
+      constexpr int whole = kWhole<In>;
+      const auto packs = [&](const void* pointer, std::size_t size) {
+        return is_aligned(pointer, std::min(size * whole, kWidestMove));
+      };
+      if (norm.width % whole == 0 && packs(norm.x, sizeof(In)) && packs(norm.addend, sizeof(In)) &&
+          packs(norm.sum, sizeof(In)) && packs(norm.out, sizeof(Out)) && packs(norm.weight, sizeof(float)))
+        launch_rms_norm<In, Out, whole>(on, norm);
       else
         launch_rms_norm<In, Out, 1>(on, norm);
     });
@@ -142,8 +192,8 @@ void squared_relu_elements(void* stream, const void* x, void* out, std::int64_t 
   constexpr unsigned threads = 256;
   constexpr std::int64_t most_blocks = 132 * 16;
   with_type(dtype, [&]<class T>() {
-    constexpr int whole = 16 / sizeof(T);
-    const bool packs = count % whole == 0 && is_aligned(x, 16) && is_aligned(out, 16);
+    constexpr int whole = kWhole<T>;
+    const bool packs = count % whole == 0 && is_aligned(x, kWidestMove) && is_aligned(out, kWidestMove);
     const std::int64_t work = packs ? count / whole : count;
     const auto blocks = static_cast<unsigned>(std::min(most_blocks, (work + threads - 1) / threads));
     if (packs)

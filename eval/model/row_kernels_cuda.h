@@ -9,11 +9,13 @@
 
 namespace replayeval {
 
-// x: [rows, width] of `in`, dense; weight: [width] float32; out: [rows, width] of `out_dtype`. x / sqrt(mean(x^2) +
-// eps)
-// * weight in float32, rounded once. A row's bits depend on the row alone.
+// x, addend, sum: [rows, width] of `in`, dense; weight: [width] float32; out: [rows, width] of `out_dtype`.
+// x / sqrt(mean(x^2) + eps) * weight in float32, rounded once; with an addend that of x + addend, rounded to `in`,
+// which `sum` gets. A row's bits depend on the row alone.
 struct RmsNormRows {
   const void* x = nullptr;
+  const void* addend = nullptr;  // null: none, nor a sum
+  void* sum = nullptr;
   const float* weight = nullptr;
   void* out = nullptr;
   std::int64_t rows = 0, width = 0;

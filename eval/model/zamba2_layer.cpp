@@ -37,14 +37,13 @@ at::Tensor SharedBlockLayer::mlp(const at::Tensor& x, const Step& step) const {
   return timed_linear(inner, block_->down_proj, step);
 }
 
-at::Tensor SharedBlockLayer::run(const at::Tensor& stream, const Step& step) const {
+ResidualStream SharedBlockLayer::run(ResidualStream before, const Step& step) const {
+  const at::Tensor stream = whole(before);
   const at::Tensor wide = at::cat({stream, step.embeddings.to(stream.options())}, -1);
   at::Tensor x = attention(normed(wide, block_->input_norm, compute_dtype_, step), step);
   x = mlp(normed(x, block_->mlp_norm, compute_dtype_, step), step);
   x = add_residual(stream, timed_linear(x, use_.linear, step));
-  x = mamba_->run(normed(x, mamba_norm_, compute_dtype_, step), step);
-  const KernelClock::Scope scope(step.clock, "", "norm");
-  return add_residual(stream, x);
+  return {stream, mamba_->run(normed(x, mamba_norm_, compute_dtype_, step), step)};
 }
 
 }  // namespace replayeval

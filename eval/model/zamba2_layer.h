@@ -45,7 +45,7 @@ class SharedBlockLayer : public Layer {
         mamba_norm_(std::move(mamba_norm)),
         mamba_(std::move(mamba)),
         compute_dtype_(compute_dtype) {}
-  at::Tensor run(const at::Tensor& stream, const Step& step) const override;
+  ResidualStream run(ResidualStream stream, const Step& step) const override;
 
  private:
   at::Tensor attention(const at::Tensor& x, const Step& step) const;
