@@ -38,18 +38,12 @@ std::vector<Compared> perplexity_deltas(const std::vector<Run>& runs) {
   return all;
 }
 
-std::string value_of(const Compared& compared) {
-  const Delta& delta = *compared.delta;
-  return spread_text(spread(delta.value, delta.low, delta.high, 100.0));
-}
-
-// What every row of a run is called, in the room that the narrowest of all rows leaves it.
+// What every row of a run is called, in the room that the longest workload's name leaves it.
 std::map<std::string, std::string> row_names(const std::vector<Compared>& all) {
   double room = svg::width;
   std::vector<std::string> names;
   for (const Compared& compared : all) {
-    room = std::min(room, svg::width - svg::width_of(value_of(compared)) - 2.0 * svg::character_width -
-                              svg::width_of(" · " + compared.workload));
+    room = std::min(room, svg::width - svg::width_of(" · " + compared.workload));
     names.push_back(compared.run);
   }
   const std::vector<std::string> texts = short_names(names, room);
@@ -61,7 +55,7 @@ std::map<std::string, std::string> row_names(const std::vector<Compared>& all) {
 svg::Row row_of(const Compared& compared, const std::string& name) {
   const Delta& delta = *compared.delta;
   svg::Row row;
-  row.value = value_of(compared);
+  row.value = spread_text(spread(delta.value, delta.low, delta.high, 100.0));
   row.name = name + " · " + compared.workload;
   row.arm = compared.number;
   row.centre = 100.0 * delta.value;

@@ -290,6 +290,22 @@ TEST(HtmlReport, SideBySideNamesTellRunsApart) {
   EXPECT_THAT(names, SizeIs(3)) << "a name a run, the same in every row";
 }
 
+TEST(RowPlot, ValuesMakeRoomForNames) {
+  html::svg::RowPlot plot;
+  plot.title = {"id", "title", "description"};
+  plot.groups.push_back({"", {{}, {}}});
+  html::svg::Row& row = plot.groups[0].rows[0];
+  row.name = std::string(20, 'n');
+  row.value = "+0.1 [-0.2, +0.3]";
+  row.centre = 0.1;
+  EXPECT_THAT(html::svg::row_plot(plot), HasSubstr("y=\"15\" text-anchor=\"end\">+0.1")) << "beside the name";
+  plot.groups[0].rows[1].name = std::string(40, 'm');
+  plot.groups[0].rows[1].value = row.value;
+  const std::string svg = html::svg::row_plot(plot);
+  EXPECT_THAT(svg, HasSubstr(">" + std::string(40, 'm') + "</text>")) << "a name is whole";
+  EXPECT_THAT(svg, HasSubstr("y=\"29\" text-anchor=\"end\">+0.1")) << "below it, in every row";
+}
+
 TEST(ShortNames, TellApartWhatTheyName) {
   using html::short_names;
   const auto width = [](std::size_t characters) {

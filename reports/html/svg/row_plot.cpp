@@ -7,7 +7,21 @@
 namespace replayeval::reports::html::svg {
 namespace {
 
-constexpr double row_height = 34.0, heading_height = 22.0, top = 4.0, side = 14.0;
+constexpr double heading_height = 22.0, top = 4.0, side = 14.0;
+
+// Where a row's words and its mark stand.
+struct RowLayout {
+  double height = 34.0, value = 11.0, mark = 23.0;
+};
+
+// The value stands beside the name, or, where that leaves one of the plot's names too little room, below it.
+RowLayout layout_of(const RowPlot& plot) {
+  for (const RowGroup& group : plot.groups)
+    for (const Row& row : group.rows)
+      if (!row.value.empty() && width_of(row.name) + character_width + width_of(row.value) > width)
+        return {.height = 48.0, .value = 25.0, .mark = 37.0};
+  return {};
+}
 
 std::vector<double> numbers_of(const Row& row) {
   std::vector<double> numbers = row.ticks;
@@ -32,10 +46,10 @@ Axis axis_of(const RowPlot& plot) {
   return Axis::linear(low, high, side, width - side, 6);
 }
 
-double height_of(const RowPlot& plot) {
+double height_of(const RowPlot& plot, const RowLayout& layout) {
   double height = top;
   for (const RowGroup& group : plot.groups)
-    height += (group.heading.empty() ? 0.0 : heading_height) + row_height * static_cast<double>(group.rows.size());
+    height += (group.heading.empty() ? 0.0 : heading_height) + layout.height * static_cast<double>(group.rows.size());
   return height;
 }
 
@@ -54,16 +68,11 @@ void draw_axis(Drawing& drawing, const RowPlot& plot, const Axis& axis, double b
   drawing.text("label", {width / 2.0, bottom + 32.0}, Anchor::middle, fitted(plot.x_label, width));
 }
 
-void draw_words(Drawing& drawing, const Row& row, double y) {
-  const double value_width = row.value.empty() ? 0.0 : width_of(row.value) + character_width;
-  drawing.text("name", {0.0, y + 11.0}, Anchor::start, fitted(row.name, width - value_width));
-  if (!row.value.empty()) drawing.text("value", {width, y + 11.0}, Anchor::end, row.value);
-}
-
-void draw_row(Drawing& drawing, const Row& row, const Axis& axis, double y) {
-  draw_words(drawing, row, y);
+void draw_row(Drawing& drawing, const Row& row, const Axis& axis, const RowLayout& layout, double y) {
+  drawing.text("name", {0.0, y + 11.0}, Anchor::start, fitted(row.name, width));
+  if (!row.value.empty()) drawing.text("value", {width, y + layout.value}, Anchor::end, row.value);
   if (!row.centre) return;
-  const double middle = y + 23.0;
+  const double middle = y + layout.mark;
   const std::string style = series_class(row.arm);
   if (row.pooled && row.low && row.high) {
     const auto corner = [&](double value, double offset) {
@@ -91,7 +100,8 @@ std::string row_plot(const RowPlot& plot) {
   if (!any) return "";
   Drawing drawing(plot.title);
   const Axis axis = axis_of(plot);
-  const double bottom = height_of(plot);
+  const RowLayout layout = layout_of(plot);
+  const double bottom = height_of(plot, layout);
   draw_axis(drawing, plot, axis, bottom);
   double y = top;
   for (const RowGroup& group : plot.groups) {
@@ -100,8 +110,8 @@ std::string row_plot(const RowPlot& plot) {
       y += heading_height;
     }
     for (const Row& row : group.rows) {
-      draw_row(drawing, row, axis, y);
-      y += row_height;
+      draw_row(drawing, row, axis, layout, y);
+      y += layout.height;
     }
   }
   return drawing.finished(bottom + 38.0);

@@ -12,7 +12,7 @@
 namespace replayeval::reports::html::svg {
 
 struct Row {
-  std::string name, value;                      // above the row, left and right
+  std::string name, value;                      // above the mark, left and right or one below the other
   std::size_t arm = 0;                          // decides colour and mark
   std::optional<double> centre;                 // the mark; absent: the row has words alone (`value`)
   std::optional<double> low, high;              // the thin line
