@@ -96,8 +96,10 @@ std::string text_of(const Text& text) {
 std::string table_of(const Table& table) {
   std::string body;
   for (const std::vector<Text>& row : table.rows()) body += row_of(table, row, false);
-  return "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead>" + row_of(table, table.titles(), true) +
-         "</thead>\n<tbody>\n" + body + "</tbody>\n</table></div>\n";
+  constexpr std::size_t narrow = 10;  // columns; on paper the words of their titles stay whole
+  return std::string("<div class=\"scroll\" tabindex=\"0\"><table") +
+         (table.titles().size() <= narrow ? " class=\"narrow\"" : "") + ">\n<thead>" +
+         row_of(table, table.titles(), true) + "</thead>\n<tbody>\n" + body + "</tbody>\n</table></div>\n";
 }
 
 std::string blocks(const Blocks& blocks) {

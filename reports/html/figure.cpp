@@ -13,6 +13,13 @@ std::string figure(const Figure& figure) {
          "</figure>\n";
 }
 
+std::string row_figures(const svg::RowPlot& plot, const std::string& caption) {
+  std::string figures;
+  for (const svg::RowPlot& sheet : svg::sheets_of(plot))
+    figures += figure({svg::row_plot(sheet), sheet.title.title, caption, ""});
+  return figures;
+}
+
 std::string side_by_side(const std::string& figures) {
   return figures.empty() ? "" : "<div class=\"figures\">\n" + figures + "</div>\n";
 }

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "reports/html/svg/row_plot.h"
+
 namespace replayeval::reports::html {
 
 struct Figure {
@@ -12,7 +14,9 @@ struct Figure {
   std::string data;     // markup of a table; "" where the section shows the numbers already
 };
 
-std::string figure(const Figure& figure);              // "" without an svg
+std::string figure(const Figure& figure);  // "" without an svg
+// A figure, or several where the plot is too tall for a sheet of paper.
+std::string row_figures(const svg::RowPlot& plot, const std::string& caption);
 std::string side_by_side(const std::string& figures);  // as many a row as fit; "" of ""
 
 }  // namespace replayeval::reports::html

@@ -62,7 +62,7 @@ std::string sign_figure(const Shown& shown) {
   plot.x_label = "points, arm minus baseline";
   plot.groups = sign_groups(shown);
   plot.zero_line = true;
-  return figure({svg::row_plot(plot), title, "To the right is worse.", ""});
+  return row_figures(plot, "To the right is worse.");
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ std::string kl_figure(const Shown& shown) {
   std::erase_if(plot.groups.front().rows,
                 [](const svg::Row& row) { return !row.centre && row.value.starts_with("no"); });
   plot.logarithmic = true;
-  return figure({svg::row_plot(plot), title, "Median to maximum; small marks: 90, 99, 99.9 %; large mark: mean.", ""});
+  return row_figures(plot, "Median to maximum; small marks: 90, 99, 99.9 %; large mark: mean.");
 }
 
 std::string dp_figures(const Shown& shown) {
@@ -113,7 +113,7 @@ std::string dp_figures(const Shown& shown) {
     plot.x_label = "Δp, arm minus baseline";
     plot.groups.push_back({"", std::move(group)});
     plot.zero_line = true;
-    figures += figure({svg::row_plot(plot), title, "Median; thick: 90 % of tokens; thin: 98 %.", ""});
+    figures += row_figures(plot, "Median; thick: 90 % of tokens; thin: 98 %.");
   }
   return figures;
 }

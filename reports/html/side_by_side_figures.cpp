@@ -92,8 +92,10 @@ std::string side_by_side_figures(const std::vector<Run>& runs) {
   const std::vector<Compared> all = perplexity_deltas(runs);
   std::string figures;
   std::size_t number = 0;
-  for (auto& groups : by_scale(groups_of(all), reach_of)) {
-    const std::string title = "Change of perplexity, run by run";
+  auto scales = by_scale(groups_of(all), reach_of);
+  for (auto& groups : scales) {
+    const char* size = scales.size() == 1 ? "" : number == 0 ? ", the largest changes" : ", smaller changes";
+    const std::string title = std::string("Change of perplexity, run by run") + size;
     svg::RowPlot plot;
     plot.title = {fmt::format("runs{}", number++), title,
                   "For each arm a row a run: the mark is the change of perplexity against that run's baseline in "
@@ -101,7 +103,7 @@ std::string side_by_side_figures(const std::vector<Run>& runs) {
     plot.x_label = "ΔPPL %";
     plot.groups = std::move(groups);
     plot.zero_line = true;
-    figures += figure({svg::row_plot(plot), title, "To the right is worse.", ""});
+    figures += row_figures(plot, "To the right is worse.");
   }
   if (figures.empty()) return "";
   Table data({"arm", "run", "workload", "ΔPPL % [interval]", "method"}, {1, 2, 3, 4});

@@ -89,10 +89,9 @@ std::string forest(const std::vector<Run>& runs, const TaskMetric& metric, std::
     }
   plot.zero_line = true;
   if (const auto margin = margin_of(runs, metric); margin && metric.unit == "points") plot.margin = 100.0 * *margin;
-  return figure({svg::row_plot(plot), title,
-                 std::string(metric.higher_is_better ? "To the right is better." : "To the left is better.") +
-                     (plot.margin ? fmt::format(" Shaded: equivalent within ±{:g} points.", *plot.margin) : ""),
-                 ""});
+  return row_figures(plot,
+                     std::string(metric.higher_is_better ? "To the right is better." : "To the left is better.") +
+                         (plot.margin ? fmt::format(" Shaded: equivalent within ±{:g} points.", *plot.margin) : ""));
 }
 
 }  // namespace

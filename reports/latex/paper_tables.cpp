@@ -125,8 +125,8 @@ void add_generation(const Results& results, const Workload& workload, std::vecto
   degeneration.all =
       std::exchange(degeneration.table, marked(degeneration_by_arm(results, workload), controls(results)));
   degeneration.caption +=
-      " Means over sequences, and the paired difference from the baseline with its interval: in "
-      "tokens, percentage points, and of the compression ratio.";
+      std::string(" Means over sequences, and the paired difference from the baseline with its interval: in ") +
+      (runs_to_the_limit(workload) ? "" : "tokens, ") + "percentage points, and of the compression ratio.";
 }
 
 // Deltas of all tasks together: tasks across, a row a metric and arm.

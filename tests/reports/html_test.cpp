@@ -306,6 +306,57 @@ TEST(RowPlot, ValuesMakeRoomForNames) {
   EXPECT_THAT(svg, HasSubstr("y=\"29\" text-anchor=\"end\">+0.1")) << "below it, in every row";
 }
 
+TEST(RowPlot, WhatIsTooTallForASheetComesInParts) {
+  html::svg::RowPlot plot;
+  plot.title = {"id", "title", "description"};
+  plot.zero_line = true;
+  for (int g = 0; g < 10; ++g) {
+    html::svg::RowGroup& group = plot.groups.emplace_back();
+    group.heading = "group " + std::to_string(g);
+    for (int r = 0; r < 4; ++r) {
+      html::svg::Row row;
+      row.name = std::to_string(10 * g + r);
+      row.centre = 10 * g + r;
+      group.rows.push_back(row);
+    }
+  }
+  html::svg::RowPlot small = plot;
+  small.groups.resize(2);
+  EXPECT_THAT(html::svg::sheets_of(small), SizeIs(1));
+  EXPECT_EQ(html::svg::sheets_of(small)[0].title.title, "title");
+  const auto sheets = html::svg::sheets_of(plot);
+  ASSERT_THAT(sheets, SizeIs(2));
+  EXPECT_EQ(sheets[0].title.title, "title (1 of 2)");
+  EXPECT_EQ(sheets[1].title.id, "id-2");
+  std::vector<std::string> names;
+  for (const auto& sheet : sheets)
+    for (const auto& group : sheet.groups)
+      for (const auto& row : group.rows) names.push_back(row.name);
+  EXPECT_THAT(names, SizeIs(40)) << "every row once";
+  for (const auto& sheet : sheets)
+    for (const auto& group : sheet.groups) EXPECT_THAT(group.rows, SizeIs(4)) << "groups stay whole";
+  html::svg::RowPlot one = plot;
+  one.groups.resize(1);
+  one.groups[0].rows.resize(60, one.groups[0].rows[0]);
+  const auto parted = html::svg::sheets_of(one);
+  ASSERT_THAT(parted, SizeIs(3)) << "but for one that no sheet holds";
+  EXPECT_EQ(parted[2].groups[0].heading, "group 0") << "and then it keeps its heading";
+  const auto labels = [](const html::svg::RowPlot& sheet) {
+    const std::string svg = html::svg::row_plot(sheet);
+    std::string all;
+    for (std::size_t at = svg.find("class=\"tick\""); at != std::string::npos; at = svg.find("class=\"tick\"", at + 1))
+      all += svg.substr(svg.find('>', at), svg.find('<', at) - svg.find('>', at));
+    return all;
+  };
+  EXPECT_EQ(labels(sheets[0]), labels(sheets[1])) << "one axis";
+  EXPECT_THAT(labels(sheets[0]), HasSubstr(">50"));
+  for (const auto& sheet : sheets) {
+    const std::string svg = html::svg::row_plot(sheet);
+    const std::size_t at = svg.find("viewBox=\"0 0 360 ") + 17;
+    EXPECT_LE(std::stod(svg.substr(at)), 900.0);
+  }
+}
+
 TEST(ShortNames, TellApartWhatTheyName) {
   using html::short_names;
   const auto width = [](std::size_t characters) {

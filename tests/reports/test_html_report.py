@@ -20,6 +20,9 @@ from more_arms import add_arms  # noqa: E402
 DATA = HERE / "data"
 CHECKS = (HERE / "page_checks.js").read_text()
 VOID = {"meta", "link", "br", "hr", "img", "input", "base", "col", "embed", "source", "track", "wbr", "area"}
+# Drawings that would be cut at the edge of a sheet (A4 at 96 dots an inch, its margins taken off).
+TOO_TALL = ("[...document.querySelectorAll('svg')].filter((svg) => svg.getBoundingClientRect().height > 1000)"
+            ".map((svg) => svg.id)")
 HOSTILE = '<script>alert(1)</script>"\'><img src=x onerror=alert(2)></style></svg></title>&lt;]]>\x01'
 
 
@@ -538,6 +541,7 @@ class InABrowser(Case):
                           features=[{"name": "prefers-color-scheme", "value": "dark"}])
         self.assertEqual(self.browser.evaluate(CHECKS), [])
         self.assertEqual(self.browser.evaluate("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+        self.assertEqual(self.browser.evaluate(TOO_TALL), [])
 
     def test_hostile_names(self):
         folder = self.changed(self.hostile())
@@ -555,7 +559,11 @@ class InABrowser(Case):
             results["config"].pop("workloads")
             results.pop("task_families")
         folder = self.changed(change)
-        self.check(report(folder, folder), 390, False)
+        page = report(folder, folder)
+        self.check(page, 390, False)
+        self.browser.open(page, 794)
+        self.browser.call("Emulation.setEmulatedMedia", media="print")
+        self.assertEqual(self.browser.evaluate(TOO_TALL), [])
 
     def test_the_browser_has_nothing_to_mend(self):
         self.browser.open(self.everything, 1280)

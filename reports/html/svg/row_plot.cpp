@@ -1,5 +1,7 @@
 #include "reports/html/svg/row_plot.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,6 +10,7 @@ namespace replayeval::reports::html::svg {
 namespace {
 
 constexpr double heading_height = 22.0, top = 4.0, side = 14.0;
+constexpr double tallest = 860.0;  // what a sheet of A4 has room for beside the caption
 
 // Where a row's words and its mark stand.
 struct RowLayout {
@@ -16,10 +19,11 @@ struct RowLayout {
 
 // The value stands beside the name, or, where that leaves one of the plot's names too little room, below it.
 RowLayout layout_of(const RowPlot& plot) {
+  constexpr RowLayout below{.height = 48.0, .value = 25.0, .mark = 37.0};
+  if (plot.value_below) return below;
   for (const RowGroup& group : plot.groups)
     for (const Row& row : group.rows)
-      if (!row.value.empty() && width_of(row.name) + character_width + width_of(row.value) > width)
-        return {.height = 48.0, .value = 25.0, .mark = 37.0};
+      if (!row.value.empty() && width_of(row.name) + character_width + width_of(row.value) > width) return below;
   return {};
 }
 
@@ -30,14 +34,22 @@ std::vector<double> numbers_of(const Row& row) {
   return numbers;
 }
 
+std::vector<double> numbers_of(const RowPlot& plot) {
+  std::vector<double> numbers = plot.reached;
+  for (const RowGroup& group : plot.groups)
+    for (const Row& row : group.rows) {
+      const std::vector<double> own = numbers_of(row);
+      numbers.insert(numbers.end(), own.begin(), own.end());
+    }
+  return numbers;
+}
+
 Axis axis_of(const RowPlot& plot) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
-  for (const RowGroup& group : plot.groups)
-    for (const Row& row : group.rows)
-      for (const double number : numbers_of(row)) {
-        low = std::min(low, number);
-        high = std::max(high, number);
-      }
+  for (const double number : numbers_of(plot)) {
+    low = std::min(low, number);
+    high = std::max(high, number);
+  }
   if (plot.logarithmic) return Axis::logarithmic(low, high, side, width - side);
   if (plot.zero_line) {
     high = std::max({std::abs(low), std::abs(high), 1.15 * plot.margin.value_or(0.0)});
@@ -92,6 +104,38 @@ void draw_row(Drawing& drawing, const Row& row, const Axis& axis, const RowLayou
 }
 
 }  // namespace
+
+std::vector<RowPlot> sheets_of(const RowPlot& plot) {
+  const RowLayout layout = layout_of(plot);
+  if (height_of(plot, layout) <= tallest) return {plot};
+  RowPlot empty = plot;
+  empty.groups.clear();
+  empty.reached = numbers_of(plot);
+  empty.value_below = layout.value > RowLayout().value;
+  std::vector<RowPlot> sheets = {empty};
+  double height = top;
+  for (const RowGroup& group : plot.groups)
+    for (const Row& row : group.rows) {
+      const bool begins = &row == &group.rows.front();
+      const double whole = heading_height + layout.height * static_cast<double>(group.rows.size());
+      // A group stays whole where a sheet of its own holds it.
+      const double needed = begins && top + whole <= tallest ? whole : layout.height + (begins ? heading_height : 0.0);
+      if (height + needed > tallest) {
+        sheets.push_back(empty);
+        height = top;
+      }
+      if (begins || sheets.back().groups.empty()) {
+        sheets.back().groups.push_back({group.heading, {}});
+        height += heading_height;
+      }
+      sheets.back().groups.back().rows.push_back(row);
+      height += layout.height;
+    }
+  for (std::size_t i = 1; i < sheets.size(); ++i) sheets[i].title.id += fmt::format("-{}", i + 1);
+  for (std::size_t i = 0; i < sheets.size(); ++i)
+    sheets[i].title.title += fmt::format(" ({} of {})", i + 1, sheets.size());
+  return sheets;
+}
 
 std::string row_plot(const RowPlot& plot) {
   const bool any = std::any_of(plot.groups.begin(), plot.groups.end(), [](const RowGroup& group) {

@@ -33,7 +33,13 @@ struct RowPlot {
   bool logarithmic = false;      // then every number is above zero
   bool zero_line = false;        // and zero is in the middle of the axis
   std::optional<double> margin;  // shaded from -margin to +margin
+  bool value_below = false;      // of the name in every row, though there be room beside it
+  std::vector<double> reached;   // numbers that the axis reaches beside those of the rows
 };
+
+// The plot as it is, or, where it is too tall for a sheet of paper, in parts that are not, all on the same axis; ids
+// and titles of parts after the first are numbered.
+std::vector<RowPlot> sheets_of(const RowPlot& plot);
 
 std::string row_plot(const RowPlot& plot);  // "" where no row has a mark
 
