@@ -168,7 +168,13 @@ void add_gate_command(CLI::App& app) {
       "fail, 3 not judged");
   command->add_option("results", options->results, "A result folder or results.json; several are parts of one run")
       ->required();
-  command->add_option("--policy", options->policy, "The rules (configs/gates/README.md)")->required();
+  command
+      ->add_option(
+          "--policy", options->policy,
+          "The rules: a file like those of configs/gates, which README.md there describes (demo.yaml: of a run in "
+          "float32; "
+          "served.yaml: in bfloat16; tasks.yaml: tasks and generated texts; release.yaml: since the last release)")
+      ->required();
   command->add_option("--baseline", options->baseline, "The last release's results, for rules `against: release`")
       ->check(not_empty("a result folder or results.json"));
   command->add_option("--junit", options->junit, "Write JUnit XML to this file")->check(not_empty("a file"));

@@ -87,7 +87,10 @@ std::string tally(const std::vector<Judgement>& judgements) {
   };
   const std::size_t passed = count(Word::pass), regressions = count(Word::regression);
   const std::size_t unusable = count(Word::unusable), open = count(Word::inconclusive);
-  if (passed == all) return all == 1 ? "the only judgement passes" : fmt::format("all {} judgements pass", all);
+  if (passed == all)
+    return all == 1   ? "the only judgement passes"
+           : all == 2 ? "both judgements pass"
+                      : fmt::format("all {} judgements pass", all);
   std::string text = fmt::format("{} of {} {} pass", passed, all, all == 1 ? "judgement" : "judgements");
   if (regressions > 0)
     text += regressions == 1 ? ", 1 is a regression" : fmt::format(", {} are regressions", regressions);

@@ -19,6 +19,7 @@ import program  # noqa: E402
 from test_report import RESULTS  # noqa: E402
 
 GATES = program.ROOT / "configs" / "gates"
+STUDIES = [program.ROOT / "reports" / "h200" / name for name in ("tiny-nemotron-h", "tiny-qwen3-next")]  # as served
 
 
 def rule(**keys):
@@ -235,15 +236,55 @@ class ReadyFilesTest(unittest.TestCase):
     # gate/: results of the demo (each arm's worst state error alone), and of tasks and generations of its checkpoint.
     def test_policies_run_on_real_results(self):
         results = pathlib.Path(__file__).parent / "gate"
-        runs = {"demo": ("demo.json",), "tasks": ("tasks.json",),
-                "release": ("demo.json", "--baseline", results / "demo.json")}
-        self.assertEqual({policy.stem for policy in GATES.glob("*.yaml")}, set(runs))
-        for policy, (result, *options) in runs.items():
-            done = program.call("gate", results / result, "--policy", GATES / f"{policy}.yaml", "--json", *options)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            judgements = json.loads(done.stdout)["judgements"]
-            self.assertEqual({one["rule"]["name"] for one in judgements},
-                             {rule["name"] for rule in yaml.safe_load((GATES / f"{policy}.yaml").read_text())["rules"]})
+        runs = [("demo", results / "demo.json"), ("tasks", results / "tasks.json"),
+                ("release", results / "demo.json", "--baseline", results / "demo.json"),
+                *(("served", study) for study in STUDIES),
+                *(("release", study, "--baseline", study) for study in STUDIES)]
+        self.assertEqual({policy.stem for policy in GATES.glob("*.yaml")}, {policy for policy, *_ in runs})
+        for policy, result, *options in runs:
+            with self.subTest(policy, result=result):
+                done = program.call("gate", result, "--policy", GATES / f"{policy}.yaml", "--json", *options)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                judgements = json.loads(done.stdout)["judgements"]
+                rules = yaml.safe_load((GATES / f"{policy}.yaml").read_text())["rules"]
+                self.assertEqual({one["rule"]["name"] for one in judgements}, {rule["name"] for rule in rules})
+                if policy == "release":
+                    self.assertEqual({one["word"] for one in judgements}, {"pass"}, "nothing has changed")
+
+    def test_the_served_policy_is_for_bfloat16(self):
+        for study in STUDIES:
+            self.assertEqual(json.loads((study / "results.json").read_text())["numerics"]["compute_dtype"], "bfloat16")
+            done = program.call("gate", study, "--policy", GATES / "demo.yaml")
+            self.assertEqual(done.returncode, 1, "float32's margins are not those of bfloat16")
+
+    # A state error as of a bfloat16 ring that was meant to be float32; a divergence as of a bfloat16 state of an exact arm.
+    def test_the_served_policy_notices(self):
+        def numbers(study):
+            results = json.loads((study / "results.json").read_text())
+            text = next(one for one in results["workloads"] if one["name"] == "text")
+            return results, text
+
+        def state(results, text):
+            next(one for one in text["state_errors"] if (one["arm"], one["depth"]) == ("replay-f32", "local"))[
+                "relative_frobenius"] = 2e-3
+
+        def divergence(results, text):
+            text["divergence"]["replay-bf16"] = text["divergence"]["exact-bf16"]
+
+        def overflow(results, text):
+            next(one for one in text["storage_counts"] if one["arm"] == "replay-f16")["non_finite"] = 1
+
+        for change, rule_name in ((state, "state error of a float32 state and ring"),
+                                  (divergence, "divergence, narrower states"),
+                                  (overflow, "values stored as infinity or NaN")):
+            with tempfile.TemporaryDirectory() as folder:
+                results, text = numbers(STUDIES[0])
+                change(results, text)
+                file = pathlib.Path(folder) / "results.json"
+                file.write_text(json.dumps(results))
+                done = program.call("gate", file, "--policy", GATES / "served.yaml")
+                self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+                self.assertIn(f"regression   {rule_name}: ", done.stdout)
 
     def test_a_stricter_policy_of_the_demo_fails(self):
         policy = (GATES / "demo.yaml").read_text()
