@@ -147,6 +147,9 @@ void check_divergence(const std::map<std::string, Metric>& metrics, const Worklo
     if (share != nullptr && (share->value < 0.0 || share->value > 1.0))
       (place / name).fault(fmt::format("found {}, expected a share from 0 to 1", share->value));
   }
+  for (const auto& [name, metric] : metrics)
+    if (name.starts_with("kl_") && metric.value < -rounding)
+      (place / name).fault(fmt::format("found {}, expected 0 or more, as a KL divergence is", metric.value));
   const Metric *mean = find(metrics, names::kl_mean), *largest = find(metrics, names::kl_max);
   if (mean != nullptr && largest != nullptr && mean->value > largest->value * (1.0 + rounding))
     (place / names::kl_mean).fault(fmt::format("found {}, above kl_max, {}", mean->value, largest->value));

@@ -68,7 +68,7 @@ Blocks provenance(const Results& results) {
 Blocks contradiction(const Results& results) {
   const std::string found = contradiction_in(results, "results.json");
   if (found.empty()) return {};
-  return {Paragraph{(strong("Do not rely on this page: no run wrote these results. ") + found + ".").with(Tint::bad)}};
+  return {Paragraph{(strong("Do not rely on this page. ") + found + ".").with(Tint::bad)}};
 }
 
 }  // namespace replayeval::reports::sections

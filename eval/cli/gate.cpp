@@ -114,7 +114,7 @@ void say_it_failed(const Options& options, const std::string& message) {
   if (!options.junit.empty())
     attempt([&] { reports::write_file_atomically(options.junit, gate::junit_xml_of_fault(message)); });
   if (const std::string file = summary_file(options); !file.empty())
-    attempt([&] { append("### Gate: cannot be judged\n\n" + message + "\n", file); });
+    attempt([&] { append(gate::markdown_of_fault(message), file); });
 }
 
 bool same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
@@ -167,13 +167,15 @@ void add_gate_command(CLI::App& app) {
       "Hold results against a policy: exit code 0 pass, 1 regression, 2 inconclusive where the policy says "
       "fail, 3 not judged");
   command->add_option("results", options->results, "A result folder or results.json; several are parts of one run")
+      ->check(not_empty("a result folder or results.json"))
       ->required();
   command
       ->add_option(
           "--policy", options->policy,
           "The rules: a file like those of configs/gates, which README.md there describes (demo.yaml: of a run in "
-          "float32; "
-          "served.yaml: in bfloat16; tasks.yaml: tasks and generated texts; release.yaml: since the last release)")
+          "float32; served.yaml: in bfloat16; tasks.yaml: tasks and generated texts; release.yaml: since the last "
+          "release)")
+      ->check(not_empty("a YAML file"))
       ->required();
   command->add_option("--baseline", options->baseline, "The last release's results, for rules `against: release`")
       ->check(not_empty("a result folder or results.json"));

@@ -199,7 +199,8 @@ void say_that_they_are_apart(const std::vector<reports::NamedResults>& all, cons
   }
 }
 
-// No run of this program writes these. Where they are asked for, every page says so as well.
+// Edited by hand, patched together, or of an A/A control that moved. Where they are asked for, every page says so as
+// well.
 void check_for_contradictions(const reports::NamedResults& one, bool allowed) {
   const std::string found = reports::contradiction_in(one.results, one.name);
   if (found.empty()) return;

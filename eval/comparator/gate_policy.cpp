@@ -121,6 +121,16 @@ void check_together(const YamlMap& map, const gate::Rule& rule) {
     if (map.has(key)) check_bound(map, key, rule);
 }
 
+// A name stands in lines of its own in logs, and must not look like several.
+std::string name(const YamlMap& map) {
+  const char* expected = "a name of one line without control characters";
+  std::string found = map.text("name", expected);
+  const auto is_control = [](unsigned char letter) { return letter < 0x20 || letter == 0x7f; };
+  if (std::any_of(found.begin(), found.end(), is_control) || found.find_first_not_of(' ') == std::string::npos)
+    map.fail("name", fmt::format("expected {}", expected));
+  return found;
+}
+
 std::vector<std::string> globs(const YamlMap& map, const std::string& key) {
   std::vector<std::string> found = map.texts(key);
   if (found.empty()) map.fail(key, "expected a name or glob, or a list of them; found none, which matches nothing");
@@ -131,7 +141,7 @@ gate::Rule parse_rule(const YAML::Node& node, const std::filesystem::path& file,
   const YamlMap map(node, file, "a rule", rule_keys);
   gate::Rule rule = defaults;
   rule.place = place_of(file, node.Mark());
-  rule.name = map.text("name");
+  rule.name = name(map);
   rule.metric = map.text("metric", "GROUP.NAME, such as delta.perplexity_relative");
   check_metric(map, rule);
   if (map.has("workloads")) rule.workloads = globs(map, "workloads");
@@ -168,7 +178,7 @@ gate::Policy parse_gate_policy(const std::string& yaml, const std::filesystem::p
   const YAML::Node root = parse_yaml(yaml, file, "a policy with rules");
   const YamlMap map(root, file, "a gate's policy", {"name", "confidence", "inconclusive", "rules"});
   gate::Policy policy;
-  policy.name = map.has("name") ? map.text("name") : file.stem().string();
+  policy.name = map.has("name") ? name(map) : file.stem().string();
   gate::Rule defaults;
   if (map.has("confidence")) defaults.confidence = map.number("confidence", 0.5, 1.0);
   if (map.has("inconclusive")) defaults.inconclusive = parse_consequence(map);

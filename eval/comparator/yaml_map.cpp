@@ -9,6 +9,7 @@
 
 #include "datasets/one_line.h"
 #include "datasets/plain_name.h"
+#include "datasets/utf8.h"
 #include "eval/comparator/run_config.h"
 
 namespace replayeval {
@@ -94,6 +95,10 @@ std::string place_of(const std::filesystem::path& file, const YAML::Mark& mark) 
 }
 
 YAML::Node parse_yaml(const std::string& text, const std::filesystem::path& file, const std::string& expected) {
+  // What is in it ends in JSON and XML, which hold nothing else.
+  if (const auto fault = datasets::find_utf8_fault(text))
+    throw ConfigError(file.string() + ": byte " + std::to_string(fault->offset) + ": found " + fault->found +
+                      ", expected UTF-8");
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.size() > 1)

@@ -69,7 +69,8 @@ Judgement judge_one(const Rule& rule, Measurement measured) {
   }
   if (judgement.word != Word::unusable && !measured.doubt.empty()) judgement.word = Word::inconclusive;
   judgement.effect = effect_of(judgement.word, rule.inconclusive);
-  if (!by_value && judgement.word != Word::unusable) judgement.needed = needed_to_decide(measured, rule.margin);
+  if (!by_value && judgement.word != Word::unusable && measured.doubt.empty())
+    judgement.needed = needed_to_decide(measured, rule.margin);
   judgement.measured = std::move(measured);
   return judgement;
 }
@@ -113,6 +114,7 @@ Word word_for(const Interval& interval, const Margin& margin) {
 // Between two bounds both sides must clear, each with half of what may fail.
 std::optional<std::int64_t> needed_to_decide(const Measurement& measured, const Margin& margin, double power) {
   if (!measured.interval || !measured.confidence || !measured.n || !measured.fault.empty()) return std::nullopt;
+  if (*measured.confidence <= 0.0 || *measured.confidence >= 1.0) return std::nullopt;
   const bool between =
       margin.at_least && margin.at_most && measured.value > *margin.at_least && measured.value < *margin.at_most;
   const double z_interval = z(0.5 + *measured.confidence / 2.0), z_power = z(between ? (1.0 + power) / 2.0 : power);

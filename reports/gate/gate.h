@@ -29,7 +29,8 @@ struct Judgement {
   Word word = Word::unusable;
   Effect effect = Effect::fail;
   // How many tokens, documents or sequences in all decide with 80 % power if the true value is the one found; absent
-  // where that cannot be said: no interval, no count, or a value that sits on a bound.
+  // where that cannot be said: no interval, no count, a value that sits on a bound, or a doubt that more would not
+  // lift.
   std::optional<std::int64_t> needed;
 };
 

@@ -159,13 +159,17 @@ std::string gate_markdown(const Outcome& outcome) {
                    measured.workload.empty() ? Text("–") : code(measured.workload),
                    measured.arm.empty() ? Text("–") : code(measured.arm),
                    judgement.word == Word::unusable ? measured.fault : found_text(judgement),
-                   margin_text(judgement.rule), need_text(judgement)});
+                   margin_text(judgement.rule), measured.doubt.empty() ? need_text(judgement) : measured.doubt});
   }
   Bullets warnings;
   for (const std::string& warning : outcome.warnings) warnings.items.emplace_back("warning: " + warning);
   const std::string text =
       markdown::blocks({Heading{3, fmt::format("Gate {}: {}", outcome.policy, headline(outcome))}, table});
   return warnings.items.empty() ? text : text + "\n" + markdown::blocks({warnings});
+}
+
+std::string markdown_of_fault(const std::string& message) {
+  return markdown::blocks({Heading{3, "Gate: cannot be judged"}, Paragraph{message}});
 }
 
 }  // namespace replayeval::reports::gate

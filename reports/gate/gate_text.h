@@ -20,5 +20,7 @@ std::string explanation(const Outcome& outcome);
 
 // A heading, the headline, and a table of judgements; ends with a newline.
 std::string gate_markdown(const Outcome& outcome);
+// For a gate that could not run at all.
+std::string markdown_of_fault(const std::string& message);
 
 }  // namespace replayeval::reports::gate

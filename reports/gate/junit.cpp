@@ -8,18 +8,25 @@
 namespace replayeval::reports::gate {
 namespace {
 
-std::string suite(const std::string& name, std::size_t tests, std::size_t failures, std::size_t errors,
-                  const std::string& cases) {
+struct Counts {
+  std::size_t tests = 0, failures = 0, errors = 0, skipped = 0;
+};
+
+std::string suite(const std::string& name, const Counts& counts, const std::string& cases) {
+  const std::string attributes = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"", counts.tests,
+                                             counts.failures, counts.errors, counts.skipped);
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuites name=\"replayeval gate\" tests=\"{1}\" failures=\"{2}\" errors=\"{3}\">\n"
-      "  <testsuite name=\"{0}\" tests=\"{1}\" failures=\"{2}\" errors=\"{3}\">\n{4}  </testsuite>\n</testsuites>\n",
-      xml_escaped(name), tests, failures, errors, cases);
+      "<testsuites name=\"replayeval gate\" {1}>\n"
+      "  <testsuite name=\"{0}\" {1}>\n{2}  </testsuite>\n</testsuites>\n",
+      xml_escaped(name), attributes, cases);
 }
 
 bool is_failure(const Judgement& judgement) {
   return judgement.effect == Effect::fail && judgement.word != Word::unusable;
 }
+
+bool is_skipped(const Judgement& judgement) { return judgement.effect == Effect::warn; }
 
 std::string test_case(const Judgement& judgement) {
   const Measurement& measured = judgement.measured;
@@ -34,6 +41,8 @@ std::string test_case(const Judgement& judgement) {
     body = fmt::format("<error type=\"unusable\" message=\"{}\"/>", escaped);
   else if (is_failure(judgement))
     body = fmt::format("<failure type=\"{}\" message=\"{}\"/>", name_of(judgement.word), escaped);
+  else if (is_skipped(judgement))
+    body = fmt::format("<skipped message=\"{}: {}\"/>", name_of(judgement.word), escaped);
   else
     body = fmt::format("<system-out>{}: {}</system-out>", name_of(judgement.word), escaped);
   return fmt::format("    <testcase classname=\"replayeval.gate\" name=\"{}\">{}</testcase>\n", xml_escaped(name),
@@ -44,18 +53,22 @@ std::string test_case(const Judgement& judgement) {
 
 std::string junit_xml(const Outcome& outcome) {
   std::string cases;
-  std::size_t failures = 0, errors = 0;
+  Counts counts;
   for (const Judgement& judgement : outcome.judgements) {
     cases += test_case(judgement);
-    failures += is_failure(judgement) ? 1 : 0;
-    errors += judgement.word == Word::unusable ? 1 : 0;
+    ++counts.tests;
+    counts.failures += is_failure(judgement) ? 1 : 0;
+    counts.errors += judgement.word == Word::unusable ? 1 : 0;
+    counts.skipped += is_skipped(judgement) ? 1 : 0;
   }
-  return suite(outcome.policy, outcome.judgements.size(), failures, errors, cases);
+  for (const std::string& warning : outcome.warnings)
+    cases += fmt::format("    <system-out>warning: {}</system-out>\n", xml_escaped(warning));
+  return suite(outcome.policy, counts, cases);
 }
 
 std::string junit_xml_of_fault(const std::string& message) {
   return suite(
-      "replayeval gate", 1, 0, 1,
+      "replayeval gate", {.tests = 1, .failures = 0, .errors = 1, .skipped = 0},
       fmt::format("    <testcase classname=\"replayeval.gate\" name=\"the gate runs\"><error type=\"unusable\" "
                   "message=\"{}\"/></testcase>\n",
                   xml_escaped(message)));

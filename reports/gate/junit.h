@@ -7,8 +7,8 @@
 
 namespace replayeval::reports::gate {
 
-// Regressions and what the policy makes a failure are <failure>, what cannot be judged is <error>, warnings and
-// inconclusive judgements that pass are <system-out>.
+// Regressions and what the policy makes a failure are <failure>, what cannot be judged is <error>, what the policy lets
+// through with a warning is <skipped>, what passes is <system-out>.
 std::string junit_xml(const Outcome& outcome);
 // For a gate that could not run at all: one case with an <error>.
 std::string junit_xml_of_fault(const std::string& message);

@@ -257,6 +257,7 @@ Measurement measure_family(const Rule& rule, const Results& results, const std::
   if (random_weights(rule, results)) return fault(measured, "random weights: no quality can be read off");
   read_delta(rule.pool == Pool::questions ? family->by_question : family->by_task, measured);
   measured.n = family->n;
+  measured.doubt = why_no_value_is_outside(rule, rule.pattern());
   return measured;
 }
 

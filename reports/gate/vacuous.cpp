@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <optional>
 
 #include "reports/metric_names.h"
@@ -40,6 +41,36 @@ bool holds_everywhere(const Margin& margin, double least, double most) {
   return (!margin.at_most || *margin.at_most >= most) && (!margin.at_least || *margin.at_least <= least);
 }
 
+// The rule for one of the metrics that its glob matches.
+Rule named(const Rule& rule, const std::string& name) {
+  Rule one = rule;
+  one.metric = rule.group() + "." + name;
+  return one;
+}
+
+bool is_never_negative(const Rule& rule) {
+  const std::string group = rule.group(), name = rule.pattern();
+  if (group == "delta" || group == "stored_delta" || rule.against == Against::release) return false;
+  return group == "speed" || is_counted(group) || name.starts_with("kl_") || name == names::perplexity ||
+         name == names::length || name == names::repeated_span || name == names::compression_ratio;
+}
+
+// What the number can be at all, where that is bounded.
+std::optional<Interval> values_of(const Rule& rule) {
+  switch (scale_of(rule)) {
+    case Scale::share:
+      return Interval{0.0, 1.0};
+    case Scale::difference:
+      return Interval{-1.0, 1.0};
+    case Scale::relative:
+      return rule.against == Against::release && rule.group().ends_with("delta")
+                 ? std::nullopt
+                 : std::optional(Interval{-1.0, HUGE_VAL});
+    default:
+      return is_never_negative(rule) ? std::optional(Interval{0.0, HUGE_VAL}) : std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::string why_it_cannot_fail(const Rule& rule, const Workload& workload, const std::string& baseline,
@@ -48,15 +79,19 @@ std::string why_it_cannot_fail(const Rule& rule, const Workload& workload, const
   if ((group == "delta" || group == "arm") && (name == names::length || name == names::truncated) &&
       nothing_ends_a_text(workload))
     return of_fixed_length(workload, name);
-  Rule exact = rule;  // of a glob
-  exact.metric = group + "." + name;
-  const Scale scale = scale_of(exact);
-  if (scale == Scale::share && holds_everywhere(rule.margin, 0.0, 1.0))
-    return "every share lies within this margin, so it holds whatever the arm does";
-  if (scale != Scale::difference || group != "delta" || rule.against == Against::release) return "";
+  if (const std::string why = why_no_value_is_outside(rule, name); !why.empty()) return why;
+  if (scale_of(named(rule, name)) != Scale::difference || group != "delta" || rule.against == Against::release)
+    return "";
   const std::optional<double> share = share_of(workload, baseline, name);
   if (!share || !holds_everywhere(rule.margin, -*share, 1.0 - *share)) return "";
   return fmt::format("the baseline's is {:.4g} %, so the margin holds whatever the arm does", 100.0 * *share);
+}
+
+std::string why_no_value_is_outside(const Rule& rule, const std::string& name) {
+  const std::optional<Interval> values = values_of(named(rule, name));
+  if (!values || !holds_everywhere(rule.margin, values->low, values->high)) return "";
+  return fmt::format("no value of {}.{} lies outside this margin, so it holds whatever the arm does", rule.group(),
+                     name);
 }
 
 }  // namespace replayeval::reports::gate

@@ -22,14 +22,36 @@ std::string of_what(const Measurement& measured) {
   return fmt::format("arm '{}'{}", measured.arm, workload.empty() ? "" : " on " + workload);
 }
 
+// With the metric where the rule's is a glob.
+std::string label(const Judgement& judgement) {
+  const Measurement& measured = judgement.measured;
+  return measured.metric == judgement.rule.metric ? of_what(measured) : subject(measured);
+}
+
+// Names that a file brings must not look like lines of their own, or change the terminal.
+std::string on_one_line(std::string text) {
+  for (char& letter : text)
+    if (const auto code = static_cast<unsigned char>(letter); code < 0x20 || code == 0x7f) letter = '?';
+  return text;
+}
+
+// Whoever reads the log wants to see its end, too.
+constexpr std::size_t most_likewise = 12;
+
+std::string likewise_text(const Remark& remark) {
+  const std::size_t shown = std::min(remark.likewise.size(), most_likewise);
+  const std::string text =
+      fmt::format("; likewise {}", fmt::join(remark.likewise.begin(), remark.likewise.begin() + shown, ", "));
+  return shown == remark.likewise.size() ? text : fmt::format("{} and {} more", text, remark.likewise.size() - shown);
+}
+
 void add_new(const std::string& text, std::vector<std::string>& texts) {
   if (!text.empty() && std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
 }
 
 void add(const Judgement& judgement, Remark& remark) {
   add_new(judgement.rule.name, remark.rules);
-  if (const std::string other = of_what(judgement.measured); other != of_what(remark.first.measured))
-    add_new(other, remark.likewise);
+  if (const std::string other = label(judgement); other != label(remark.first)) add_new(other, remark.likewise);
 }
 
 }  // namespace
@@ -70,8 +92,7 @@ std::string what(const Remark& remark) {
   std::string text =
       remark.rules.size() > 1 && of_what(first.measured).empty() ? first.measured.fault : sentence(first);
   if (const std::string need = need_text(first); !need.empty()) text += "; " + need;
-  if (!remark.likewise.empty()) text += fmt::format("; likewise {}", fmt::join(remark.likewise, ", "));
-  return text;
+  return on_one_line(remark.likewise.empty() ? text : text + likewise_text(remark));
 }
 
 }  // namespace replayeval::reports::gate

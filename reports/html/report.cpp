@@ -53,7 +53,7 @@ std::string contradictions(const Runs& runs) {
   for (const Run& run : runs)
     if (const std::string found = contradiction_in(run.results, run.name); !found.empty())
       markup += text_element("p", {{"class", "verdict bad"}, {"role", "alert"}},
-                             fmt::format("Do not rely on this page: no run wrote these results. {}.", found)) +
+                             fmt::format("Do not rely on this page. {}.", found)) +
                 "\n";
   return markup;
 }

@@ -61,7 +61,7 @@ void write_latex(const Results& results, const Figures& drawn, const fs::path& f
   if (failure) throw ResultsError(fmt::format("{}: cannot be made: {}", latex_folder.string(), failure.message()));
   std::vector<latex::PaperTable> tables = latex::paper_tables(results);
   if (const std::string found = contradiction_in(results, "results.json"); !found.empty())
-    for (latex::PaperTable& table : tables) table.caption += " No run wrote these results: " + found + ".";
+    for (latex::PaperTable& table : tables) table.caption += " Do not rely on these numbers. " + found + ".";
   for (const latex::PaperTable& table : tables) {
     write_file_atomically(latex_folder / (table.name + ".tex"), latex::fragment(table));
     write_file_atomically(latex_folder / (table.name + ".md"), markdown_twin(table));

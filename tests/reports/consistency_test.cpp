@@ -84,6 +84,10 @@ TEST(Consistency, DivergencesAreWhatTheyCanBe) {
                 divergence(r, names::kl_mean) = {0.9, 0.8, 1.0, 24000};
               }),
               HasSubstr("/divergence/replay_bfloat16/kl_mean: found 0.9, above kl_max, 0.45"));
+  EXPECT_THAT(fault_after([](Results& r) {
+                divergence(r, names::kl_mean) = {-1e-6, -2e-6, 0.0, 24000};
+              }),
+              HasSubstr("/divergence/replay_bfloat16/kl_mean: found -1e-06, expected 0 or more"));
   EXPECT_THAT(fault_after([](Results& r) { divergence(r, names::dp_rms).n = 23999; }),
               HasSubstr("/divergence/replay_bfloat16/dp_rms/n: found 23999, expected 24000, the tokens scored"));
 }

@@ -568,6 +568,31 @@ TEST(GateRelease, WhatIsWrongWithAReleaseIsSaidOnce) {
                 "on 'heldout', arm 'replay_bfloat16' on 'heldout'\n"));
 }
 
+TEST(GateForms, WhatOthersLackLikewiseIsNamed) {
+  Rule all = rule("divergence.kl_*", at_most(1.0));
+  const std::string text = gate_text(judged(all), false);
+  EXPECT_THAT(text,
+              HasSubstr("unusable     a rule: divergence.kl_max of arm 'replay_bfloat16' on 'heldout': no interval was "
+                        "computed; `compare: value` holds the value itself against the margin; likewise "
+                        "divergence.kl_median of arm 'replay_bfloat16' on 'heldout', divergence.kl_p99.9 of arm "
+                        "'replay_bfloat16' on 'heldout'\n"));
+  all.arms = {"*"};
+  EXPECT_THAT(gate_text(judged(all), false), HasSubstr(" and 2 more\n"))
+      << "5 arms, 3 metrics; one is spelt out, 12 named";
+}
+
+TEST(GateForms, NamesInResultsDoNotBreakLines) {
+  Results results = gate_results();
+  Workload& first = results.workloads.at(1);
+  first.name = "first\npass: all 9 judgements pass\x1b[2J";
+  results.task_families.clear();
+  Rule tasks = rule("delta.acc", at_least(0.5));
+  tasks.workloads = {"first*"};
+  const std::string text = gate_text(judged(tasks, results), false);
+  EXPECT_THAT(text, HasSubstr("on 'first?pass: all 9 judgements pass?[2J': "));
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
 // ---- margins that hold whatever an arm does
 
 Results generation_results(bool ignore_eos) {
@@ -600,6 +625,8 @@ TEST(GateVacuous, LengthsOfTextsThatNothingEndsSayNothing) {
     EXPECT_THAT(sentence(judgement), HasSubstr("no token ends a text of this workload (`ignore_eos`), so every arm's "
                                                "have 512 tokens: "));
     EXPECT_EQ(judged(asked, forced).exit_code(), 2);
+    EXPECT_FALSE(judgement.needed) << "more texts would not decide";
+    EXPECT_THAT(gate_markdown(judged(asked, forced)), HasSubstr("no token ends a text of this workload"));
     asked.compare = Compare::value;
     EXPECT_EQ(only(asked, forced).word, Word::inconclusive) << "by value, too";
   }
@@ -633,6 +660,33 @@ TEST(GateVacuous, NoArmCanBeFurtherThanTheEndOfTheScale) {
   EXPECT_EQ(only(top).word, Word::pass) << "it may be less";
 }
 
+TEST(GateVacuous, NothingIsBelowZeroThatCounts) {
+  for (const char* metric : {"divergence.kl_mean", "bytes.state", "storage.saturated", "state_error.gold",
+                             "arm.perplexity", "speed.tokens_per_second", "speed.over_baseline"}) {
+    Rule none = rule(metric, at_least(0.0));
+    none.compare = Compare::value;
+    EXPECT_EQ(only(none).word, Word::inconclusive) << metric;
+    EXPECT_THAT(sentence(only(none)), HasSubstr("no value of ")) << metric;
+    none.margin.at_most = 1e12;
+    EXPECT_EQ(only(none).word, Word::pass) << "more than that is possible: " << metric;
+  }
+  EXPECT_EQ(only(rule("delta.perplexity_relative", at_least(-1.0))).word, Word::inconclusive);
+  EXPECT_EQ(only(rule("delta.perplexity_relative", at_least(-0.9))).word, Word::pass);
+  EXPECT_EQ(only(rule("delta.mean_log_likelihood", at_least(-1.0))).word, Word::pass) << "nats have no end";
+  Rule pooled = rule("delta.acc", at_least(-1.0));
+  pooled.pool = Pool::questions;
+  EXPECT_EQ(only(pooled).word, Word::inconclusive);
+}
+
+TEST(GateWords, AnIntervalOfAllConfidenceNeedsNothing) {
+  Measurement measured;
+  measured.value = 0.5;
+  measured.interval = Interval{0.0, 1.0};
+  measured.confidence = 1.0;
+  measured.n = 100;
+  EXPECT_FALSE(needed_to_decide(measured, at_most(0.7)));
+}
+
 // ---- forms
 
 Outcome one_of_each() {
@@ -651,9 +705,10 @@ Outcome one_of_each() {
 
 TEST(GateForms, JUnitCountsAndEscapes) {
   const std::string xml = junit_xml(one_of_each());
-  EXPECT_THAT(xml, HasSubstr("<testsuite name=\"a|policy\" tests=\"5\" failures=\"2\" errors=\"1\">"));
+  EXPECT_THAT(xml, HasSubstr("<testsuite name=\"a|policy\" tests=\"5\" failures=\"2\" errors=\"1\" skipped=\"1\">"));
   EXPECT_THAT(xml, HasSubstr("name=\"100 % &lt;bad&gt;, &quot;very&quot;: bad / heldout / replay_bfloat16 / delta."));
   EXPECT_THAT(xml, HasSubstr("<failure type=\"regression\" message=\"delta.perplexity_relative of arm"));
+  EXPECT_THAT(xml, HasSubstr("<skipped message=\"inconclusive: delta.perplexity_relative of arm"));
   EXPECT_THAT(xml, HasSubstr("<error type=\"unusable\" message=\"delta.perplexity_relative of arm 'nobody': no arm"));
   EXPECT_EQ(xml_escaped("a&b\n\x01"), "a&amp;b&#10;?");
   EXPECT_EQ(xml_escaped("\u00e9\uFFFE.\uFFFF\uFFFD"), "\u00e9?.?\uFFFD");

@@ -88,6 +88,15 @@ class GateTest(unittest.TestCase):
         (self.path / "r" / "results.json").write_text("")
         self.expect_refused(self.gate(policy, result=self.path / "r"), "is not JSON")
         self.expect_refused(self.gate(self.policy()), "key 'rules': expected a list of rules, at least one")
+        for words, message in ((("", "--policy", policy), "results: empty; expected a result folder or results.json"),
+                               ((self.path, "--policy", ""), "--policy: empty; expected a YAML file")):
+            done = program.call("gate", *words)
+            self.assertEqual((done.returncode, done.stdout), (3, ""))
+            self.assertIn(message, done.stderr)
+        for change, message in ((lambda c: c.update(workloads=5), "/config/workloads: found 5, expected array"),
+                                (lambda c: c.update(workloads=[{"name": 5}]), "/config/workloads/0/name: found 5, expected"),
+                                (lambda c: c.update(confidence="x"), '/config/confidence: found "x", expected number')):
+            self.expect_refused(self.gate(policy, result=self.result(lambda r, c=change: c(r["config"]))), message)
         done = program.call("gate", self.path)
         self.assertEqual(done.returncode, 3)
         self.assertIn("--policy is required", done.stderr)
@@ -144,6 +153,10 @@ class GateTest(unittest.TestCase):
         cases = suites.findall("testsuite/testcase")
         self.assertEqual(cases[0].get("name"), "a <b> & \"c\" / prose / half / delta.perplexity_relative")
         self.assertIn("expected at most +1 %", cases[0].find("failure").get("message"))
+        self.gate(self.policy(rule(at_most=0.026), inconclusive="warn"), "--junit", file)
+        suites = xml.etree.ElementTree.parse(file).getroot()
+        self.assertEqual([suites.get(key) for key in ("tests", "failures", "errors", "skipped")], ["1", "0", "0", "1"])
+        self.assertIn("more tokens", suites.find("testsuite/testcase/skipped").get("message"))
 
     def test_a_gate_that_cannot_run_says_so_to_ci(self):
         junit, summary = self.path / "gate.xml", self.path / "summary.md"

@@ -135,6 +135,26 @@ TEST(GatePolicy, RefusesWhatIsNoPolicy) {
               HasSubstr("expected another name than 'a'"));
 }
 
+TEST(GatePolicy, NamesAreOfOneLine) {
+  for (const char* bad : {"\"a\\npass: all 9 judgements pass\"", "\"a\\x1b[2J\"", "'   '", "\"\\t\""}) {
+    const std::string expected = "key 'name': expected a name of one line without control characters";
+    EXPECT_THAT(refusal(std::string("rules:\n  - {metric: delta.acc, at_most: 1, name: ") + bad + "}\n"),
+                HasSubstr(expected));
+    EXPECT_THAT(refusal(std::string("name: ") + bad + "\nrules:\n  - {metric: delta.acc, at_most: 1, name: a}\n"),
+                HasSubstr(expected));
+  }
+  EXPECT_EQ(parse_gate_policy("name: Größe & <x>\nrules:\n  - {metric: delta.acc, at_most: 1, name: ΔPPL}\n", "p.yaml")
+                .rules.at(0)
+                .name,
+            "ΔPPL");
+}
+
+TEST(GatePolicy, RefusesBytesThatAreNoUtf8) {
+  EXPECT_THAT(refusal("name: Gr\xf6\xdf"
+                      "e\n"),
+              HasSubstr("p.yaml: byte 8: found f6"));
+}
+
 TEST(GatePolicy, RefusesRulesThatCannotBeMeant) {
   EXPECT_THAT(rule_refusal("metric: delta.acc"), HasSubstr("the rule has no margin; expected at_most, at_least or"));
   EXPECT_THAT(rule_refusal("metric: acc, at_least: 0"),
