@@ -21,7 +21,7 @@ std::string why_not_comparable(const NamedRun& run, const NamedRun& release, con
 // Otherwise one line that says what differs.
 std::string why_not_the_stored_arm(const Results& results, const Workload& workload, const StoredComparison& row);
 
-// Whether the two are one run's: every number alike, date and times included.
+// Whether the two are one run's: date, times, settings and every arm's numbers are alike. False without a date.
 bool are_one_run(const Results& one, const Results& other);
 
 // new - old; of speed, bytes and state errors new / old - 1. Where both runs hold the same numbers to the bit, a

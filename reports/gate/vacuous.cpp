@@ -79,7 +79,7 @@ std::string why_it_cannot_fail(const Rule& rule, const Workload& workload, const
   if ((group == "delta" || group == "arm") && (name == names::length || name == names::truncated) &&
       nothing_ends_a_text(workload))
     return of_fixed_length(workload, name);
-  if (const std::string why = why_no_value_is_outside(rule, name); !why.empty()) return why;
+  if (std::string why = why_no_value_is_outside(rule, name); !why.empty()) return why;
   if (scale_of(named(rule, name)) != Scale::difference || group != "delta" || rule.against == Against::release)
     return "";
   const std::optional<double> share = share_of(workload, baseline, name);
