@@ -71,7 +71,7 @@ FigureFiles heatmap_of(const Results& results, const Workload& workload, const R
   figure.title = fmt::format("Recall of {} by length and depth; grey: no signal; {}", grid.task, grid.answers_text());
   figure.description = fmt::format(
       "A map an arm, a column a length of document in tokens and a row a depth at which the answer stands in it: the "
-      "accuracy of {} in percent, and what the other arms change in points. Pale: the interval holds zero.",
+      "accuracy of {} in percent, and what the other arms change in points. Faint: the interval holds zero.",
       results.baseline);
   std::vector<std::string> arms = {results.baseline};
   for (const nlohmann::json& arm : results.arms)

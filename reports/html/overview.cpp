@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 
 #include "reports/document.h"
 #include "reports/html/blocks.h"
+#include "reports/html/figure.h"
 #include "reports/html/markup.h"
 
 namespace replayeval::reports::html {
@@ -15,15 +15,15 @@ namespace {
 
 struct Outcome {
   Change change;
-  const char *title, *words;
+  const char* words;
 };
 
-constexpr std::array<Outcome, 6> outcomes{{{Change::identical, "identical", "identical"},
-                                           {Change::none, "no change", "no measurable change"},
-                                           {Change::better, "better", "better by more than noise"},
-                                           {Change::worse, "worse", "worse"},
-                                           {Change::imprecise, "too few to tell", "too few to tell"},
-                                           {Change::unknown, "not decided", "not decided"}}};
+constexpr std::array<Outcome, 6> outcomes{{{Change::worse, "worse"},
+                                           {Change::better, "better by more than noise"},
+                                           {Change::none, "no measurable change"},
+                                           {Change::identical, "identical"},
+                                           {Change::imprecise, "too few to tell"},
+                                           {Change::unknown, "not decided"}}};
 
 using Found = std::vector<const Finding*>;
 
@@ -39,16 +39,18 @@ std::size_t count(const Found& found, Change change) {
       found.begin(), found.end(), [&](const Finding* finding) { return finding->verdict.change == change; }));
 }
 
-Text count_cell(const Found& found, Change change) {
-  const std::size_t n = count(found, change);
-  if (n == 0) return "";
+Text count_text(std::size_t n) { return n == 0 ? "" : std::to_string(n); }
+
+// Of what is worse, and how much of it is a trace.
+Text worse_text(const Found& found) {
+  const std::size_t n = count(found, Change::worse);
   const auto traces = static_cast<std::size_t>(std::count_if(found.begin(), found.end(), [&](const Finding* finding) {
-    return finding->verdict.change == change && finding->verdict.trace();
+    return finding->verdict.change == Change::worse && finding->verdict.trace();
   }));
-  if (change != Change::worse) return std::to_string(n);
-  const Text cell =
-      traces == 0 ? std::to_string(n) : fmt::format("{} ({} a trace)", n, traces == n ? "all" : std::to_string(traces));
-  return cell.with(traces == n ? Tint::warning : Tint::bad);
+  if (n == 0) return "";
+  const std::string of_these = traces == n ? "all" : std::to_string(traces);
+  return Text(traces == 0 ? std::to_string(n) : fmt::format("{} ({} a trace)", n, of_these))
+      .with(traces == n ? Tint::warning : Tint::bad);
 }
 
 Text line_of(const Finding& finding, bool with_place) {
@@ -101,22 +103,23 @@ std::string verdict_line(const std::vector<Finding>& findings, const std::string
 
 std::string summary_section(const std::vector<Run>& runs, const std::vector<Finding>& findings) {
   if (runs.size() == 1) return "";
-  std::vector<Text> titles = {"run", "workload", "compared"};
-  for (const Outcome& outcome : outcomes) titles.emplace_back(outcome.title);
-  Table table(titles, {1});
-  for (const Run& run : runs)
+  std::string tables;
+  for (const Run& run : runs) {
+    Table table({"workload", "worse", "better", "no change", "identical", "unclear"});
     for (const Workload& workload : run.results.workloads) {
       const Found found = of_workload(findings, run.name, workload.name);
-      std::vector<Text> row = {run.name, fmt::format("{} ({})", workload.name, workload.kind),
-                               std::to_string(found.size())};
-      for (const Outcome& outcome : outcomes) row.push_back(count_cell(found, outcome.change));
-      table.add_row(row);
+      table.add_row({fmt::format("{} ({})", workload.name, workload.kind), worse_text(found),
+                     count_text(count(found, Change::better)), count_text(count(found, Change::none)),
+                     count_text(count(found, Change::identical)),
+                     count_text(count(found, Change::imprecise) + count(found, Change::unknown))});
     }
-  return table_of(table) +
-         blocks(
-             {Paragraph{"Comparisons of an arm with its run's baseline, those of exact arms and of A/A controls "
-                        "included; the sentence above counts the arms that replay alone. No change: none that can be "
-                        "measured. A trace: a change of perplexity below 0.01 %."}});
+    if (!table.empty()) tables += element("div", {}, text_element("h3", {}, run.name) + "\n" + table_of(table)) + "\n";
+  }
+  return blocks({Paragraph{
+             "How many arms of a run came out how against its baseline, exact arms and A/A controls included; the "
+             "sentence above counts the arms that replay alone. No change: none that can be measured. Unclear: too few "
+             "documents or answers to tell, or random weights. A trace: a change of perplexity below 0.01 %."}}) +
+         side_by_side(tables);
 }
 
 std::string findings_section(const std::vector<Run>& runs, const std::vector<Finding>& findings) {

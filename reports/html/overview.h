@@ -10,7 +10,7 @@ namespace replayeval::reports::html {
 
 // One sentence over all of them, in the tone of what was found; `id` may be "".
 std::string verdict_line(const std::vector<Finding>& findings, const std::string& id);
-// A row a run and workload: how many comparisons came out how. "" of a single run, whose findings are few.
+// A table a run, a row a workload: how many comparisons came out how. "" of a single run, whose findings are few.
 std::string summary_section(const std::vector<Run>& runs, const std::vector<Finding>& findings);
 // A list a workload. Of several runs those that are beyond noise stand first, and the lists behind a click.
 std::string findings_section(const std::vector<Run>& runs, const std::vector<Finding>& findings);

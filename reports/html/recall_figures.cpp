@@ -77,7 +77,7 @@ std::string panel(const Shown& shown, const RecallGrid& grid, std::size_t arm, c
       id, title,
       fmt::format("A column a length of document and a row a depth at which the answer stands in it; grey where "
                   "the baseline is no better than a guess{}; {}.",
-                  is_baseline ? "" : ", pale where the interval holds zero", grid.answers_text())};
+                  is_baseline ? "" : ", faint where the interval holds zero", grid.answers_text())};
   map.x_label = "tokens";
   map.y_label = "depth";
   map.columns = grid.length_names();
@@ -89,7 +89,7 @@ std::string panel(const Shown& shown, const RecallGrid& grid, std::size_t arm, c
   add_cells(map, grid, name, is_baseline);
   return figure({svg::heat_map(map), title,
                  fmt::format("Grey: no signal, or too few answers to tell.{} {}.",
-                             is_baseline ? "" : " Pale: the interval holds zero.", capitalised(grid.answers_text())),
+                             is_baseline ? "" : " Faint: the interval holds zero.", capitalised(grid.answers_text())),
                  ""});
 }
 

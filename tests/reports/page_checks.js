@@ -19,6 +19,13 @@
   for (const link of document.querySelectorAll("a"))
     if (!ids.includes(link.getAttribute("href").slice(1))) complaints.push(`leads nowhere: ${name(link)}`);
 
+  let level = 0;
+  for (const heading of document.querySelectorAll("h1, h2, h3, h4, h5, h6")) {
+    const own = Number(heading.tagName[1]);
+    if (own > level + 1) complaints.push(`a level of headings is left out: ${name(heading)}`);
+    level = own;
+  }
+
   for (const svg of document.querySelectorAll("svg")) {
     if (svg.getAttribute("role") !== "img") complaints.push(`no role: ${name(svg)}`);
     for (const part of ["title", "desc"]) {

@@ -173,7 +173,9 @@ class Pages(Case):
         page = report(self.path / "counted", self.changed(change), DATA / "qwen3-next.json",
                       "--allow-inconsistent").read_text()
         summary = page.split('<section id="summary">')[1].split("</section>")[0]
-        row = next(row for row in summary.split("<tr>") if "worse</th>" in row and "heldout" in row)
+        self.assertEqual(summary.count("<table"), 2, "one a run")
+        own = summary.split("<h3>worse</h3>")[1].split("</table>")[0]
+        row = next(row for row in own.split("<tr>") if "heldout (perplexity)</th>" in row)
         self.assertIn('<td class=" bad">2 (1 a trace)</td>', row)
         found = page.split('<section id="findings">')[1].split("</section>")[0].split("<details>")
         self.assertIn("worse, heldout: <strong>replay-bf16</strong>: perplexity rises much", found[0], "beyond noise")
@@ -356,9 +358,9 @@ class Pages(Case):
         map_of = page.split('<svg id="run0-workload1-recall0-1"')[1].split("</figure>")[0]
         self.assertRegex(map_of, r"<title>[\d,]+ tokens, (?:depth [\d.]+|anywhere): [-+\d.]+ points \[.*\], "
                          r"of \d+ answers in \d+ documents")
-        self.assertRegex(map_of, r"<desc .*pale where the interval holds zero; .*answers a cell")
+        self.assertRegex(map_of, r"<desc .*faint where the interval holds zero; .*answers a cell")
         self.assertRegex(page.split('<svg id="run0-workload1-recall0-1"')[0].rsplit("<figcaption>", 1)[1],
-                         r"Pale: the interval holds zero\. .*nswers a cell")
+                         r"Faint: the interval holds zero\. .*nswers a cell")
 
     def test_a_benchmark_of_a_gpu_is_named_after_it(self):
         folder = self.changed(lambda results: None)
@@ -508,6 +510,7 @@ class InABrowser(Case):
             "texts overlap": "document.querySelectorAll('svg text').forEach((text) => text.setAttribute('y', 50))",
             "text outside": "document.querySelector('svg text').setAttribute('x', 355)",
             "a mark outside": "document.querySelector('svg > .mark').setAttribute('transform', 'translate(900 0)')",
+            "a level of headings": "document.querySelector('h2').outerHTML = '<h4>x</h4>'",
             "contrast": "document.querySelector('.verdict').style.color = '#999'",
         }
         for complaint, fault in faults.items():
@@ -519,7 +522,7 @@ class InABrowser(Case):
         self.assertIn("oh", self.browser.complaints())
 
     def test_a_link_opens_what_is_folded(self):
-        self.browser.open(self.everything, 390)
+        self.browser.open(self.everything, 1280)
         part = "document.getElementById('run1-workload0')"
         self.assertFalse(self.browser.evaluate(part + ".checkVisibility()"))
         self.browser.evaluate("document.querySelector('nav a[href=\"#run1-workload0\"]').click()")
