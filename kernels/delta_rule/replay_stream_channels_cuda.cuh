@@ -3,7 +3,7 @@
 // unit's heads and their entries.
 #pragma once
 
-#include "kernels/delta_rule/stream_cuda.cuh"
+#include "kernels/delta_rule/stream_channels_cuda.cuh"
 #include "kernels/stream_ring_cuda.cuh"
 
 namespace replayeval::delta_rule::cuda {
@@ -105,45 +105,25 @@ struct ChannelsWindow {
 
 // Job: DeltasJob of replay_stream_cuda.cuh.
 template <class Job>
-class ChannelColumns : public ColumnOperands {
+class ChannelColumns : public ChannelOperands {
  public:
   static constexpr int kWarps = kMaxUnitHeads;
 
   // The token's operands for the warp's head, four columns a lane.
-  struct Ready {
-    float k[4], q[4], log_decay[4];
+  struct Ready : ChannelToken {
     float k_by_q;
   };
 
   template <class Arguments>
   __device__ __forceinline__ void load(const Arguments& a, const Unit& unit) {
-    const int head = unit.first_head + own_head(unit.heads);
-    const struct { int row, group; } where{unit.row, a.group_heads.divide(head)};
-    ColumnOperands::load(a, where);
-    const std::int64_t row = unit.row;
-    f_.load(a.in.f, row * a.in.f_stride + head * kTileColumns + unit_column(), a.in.dtype, a.fours);
-    A_log_ = a.parameters.A_log[head];
-    bias_.load(a.parameters.dt_bias, head * kTileColumns + unit_column(), Dtype::float32, a.bias_in_fours);
+    ChannelOperands::load(a, unit, unit.first_head + own_head(unit.heads));
   }
 
   template <class Arguments>
   __device__ __forceinline__ Ready ready(const Arguments& a, ChannelsWindow& /*window*/) const {
-    float q[1][4];
-    float k[1][4];
-    float f[4];
-    float bias[4];
     Ready ready;
-    this->take(a, q, k);
-    f_.decode(a.in.dtype, a.fours, f);
-    bias_.decode(Dtype::float32, a.bias_in_fours, bias);
-    const float rate = expf(A_log_);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      ready.k[i] = k[0][i];
-      ready.q[i] = q[0][i];
-      ready.log_decay[i] = log_decay_of(f[i], bias[i], rate, a.parameters, a.in.dtype);
-    }
-    ready.k_by_q = row_dot(k[0], q[0]);
+    this->take(a, ready);
+    ready.k_by_q = row_dot(ready.k, ready.q);
     return ready;
   }
 
@@ -197,10 +177,11 @@ class ChannelColumns : public ColumnOperands {
     load4<Dtype::float32>(gates, j * kTileColumns, gate);
   }
 
-  // As window_cuda.cuh's weigh(): the keys of the ring's first `count` entries, weighed by all decays after them, take
-  // the gates' place. all: the sum of all gates.
-  __device__ static __forceinline__ void weigh_keys(const char* keys, float* gates, int count, const Ready& ready,
-                                                    float (&all)[4]) {
+  // Calls use(newest, key, gate) for kAtOnce of the ring's first `count` entries at a time, the newest first, each row
+  // of `key` and `gate` an entry older; of those past the oldest it has that one again. all: the token's gates.
+  template <class Use>
+  __device__ static __forceinline__ void for_keys(const char* keys, const float* gates, int count, const Ready& ready,
+                                                  float (&all)[4], const Use& use) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) all[i] = 0.0F + ready.log_decay[i];
 #pragma unroll 1
@@ -209,13 +190,22 @@ class ChannelColumns : public ColumnOperands {
       float gate[kAtOnce][4];
 #pragma unroll
       for (int r = 0; r < kAtOnce; ++r) load_entry(keys, gates, max(newest - r, 0), key[r], gate[r]);
+      use(newest, key, gate);
+    }
+  }
+
+  // As window_cuda.cuh's weigh(): the keys of the ring's first `count` entries, weighed by all decays after them, take
+  // the gates' place. all: the sum of all gates.
+  __device__ static __forceinline__ void weigh_keys(const char* keys, float* gates, int count, const Ready& ready,
+                                                    float (&all)[4]) {
+    for_keys(keys, gates, count, ready, all, [&](int newest, auto& key, const auto& gate) {
 #pragma unroll
       for (int r = 0; r < kAtOnce; ++r) {
         if (newest - r < 0) break;
         weigh(key[r], gate[r], all);
         put(key[r], gates + (newest - r) * kTileColumns);
       }
-    }
+    });
   }
 
   // by_k, by_q: their products with k and q; each of a head's warps has some of the entries.
@@ -225,16 +215,9 @@ class ChannelColumns : public ColumnOperands {
     int turn = column_warp() / heads;  // at 0 it is this warp's
     const float k[1][4] = {{ready.k[0], ready.k[1], ready.k[2], ready.k[3]}};
     const float q[1][4] = {{ready.q[0], ready.q[1], ready.q[2], ready.q[3]}};
-#pragma unroll
-    for (int i = 0; i < 4; ++i) all[i] = 0.0F + ready.log_decay[i];
-#pragma unroll 1
-    for (int newest = count - 1; newest >= 0; newest -= kAtOnce) {
-      float key[kAtOnce][4];
-      float gate[kAtOnce][4];
+    for_keys(keys, gates, count, ready, all, [&](int newest, auto& key, const auto& gate) {
       const bool mine = turn == 0;
       turn = mine ? warps - 1 : turn - 1;
-#pragma unroll
-      for (int r = 0; r < kAtOnce; ++r) load_entry(keys, gates, max(newest - r, 0), key[r], gate[r]);
       if (!mine) {
 #pragma unroll
         for (int r = 0; r < kAtOnce; ++r) {
@@ -242,7 +225,7 @@ class ChannelColumns : public ColumnOperands {
 #pragma unroll
           for (int i = 0; i < 4; ++i) all[i] = all[i] + gate[r][i];
         }
-        continue;
+        return;
       }
       float sums[2 * kAtOnce];
 #pragma unroll
@@ -255,7 +238,7 @@ class ChannelColumns : public ColumnOperands {
       const int index = static_cast<int>(threadIdx.x) % 32 / (32 / (2 * kAtOnce));
       const int entry = newest - index % kAtOnce;
       if (entry >= 0) (index < kAtOnce ? by_k : by_q)[entry] = sum;  // by the lanes that have it, the same value
-    }
+    });
   }
 
   // key <- exp(after) ⊙ key; `after` then goes on to the entry before.
@@ -282,9 +265,6 @@ class ChannelColumns : public ColumnOperands {
     store4<kRing>(a.ring.k, ((slot * a.shape.num_key_heads + group) * L + place.cursor) * kTileColumns + unit_column(),
                   ready.k);
   }
-
-  RawFour f_, bias_;
-  float A_log_;
 };
 
 // v and beta.
