@@ -1,6 +1,7 @@
 // Single output_only steps of batches of which a multiprocessor has so little that a step is one wait after the other:
 // what the families' kernels for these share. Everything that a block reads is on its way before anything is waited
-// for, all of the ring included, wherever the cursor stands. A warp has eight rows of a head, a block kFewWarps warps.
+// for, all of the ring included, wherever the cursor stands. A warp has eight rows of a head, a block kFewWarps warps
+// or more.
 //
 // A ring is in bfloat16 and has kFewEntries entries at most: columns, [L, 128], which a group's heads share (B or k),
 // rows, [L, rows of a head] (x or d), and scalars, [L] (dt or g).
@@ -84,11 +85,38 @@ __device__ __forceinline__ float sum_after(float mine, int cursor, float& after)
   return all;
 }
 
+// A warp's rows of the ring's entries.
+using RowFactors = float[kFewEntries][FewTile::kRows];
+
 // Shared memory of a flush: the ring's columns, laid out for products, or what entries weigh times a warp's rows.
 union FewFlushMemory {
   uint4 columns[kChunkBytes / 16];
-  float factors[kFewWarps][kFewEntries][FewTile::kRows];
+  RowFactors factors[kFewWarps];
 };
+
+// The warp's rows go where all its lanes find them; factor: of the lane's entries.
+__device__ __forceinline__ void put_factors(const float (&factor)[kOwnEntries], RowFactors& to) {
+#pragma unroll
+  for (int k = 0; k < kOwnEntries; ++k) to[entry_of(lane_index() % 4, k)][RowShare::row()] = factor[k];
+  __syncwarp();
+}
+// The tile += sum_{j < count} factors_j column_j^T; load_column(j, to) gives the lane's columns.
+template <class LoadColumn>
+__device__ __forceinline__ void add_factors(const RowFactors& factors, int count, FewTile& tile,
+                                            const LoadColumn& load_column) {
+#pragma unroll 5
+  for (int j = 0; j < count; ++j) {
+    float column[1][4];
+    load_column(j, column[0]);
+    float rows[FewTile::kRows];
+#pragma unroll
+    for (int r = 0; r < FewTile::kRows; r += 4) {
+      const float4 four = *reinterpret_cast<const float4*>(&factors[j][r]);
+      rows[r] = four.x, rows[r + 1] = four.y, rows[r + 2] = four.z, rows[r + 3] = four.w;
+    }
+    tile.add_outer(rows, column);
+  }
+}
 
 // The tile becomes scale S_0 + sum_{j < count} (weight[j] rows_j) columns_j^T; by all threads of a block.
 template <Dtype kState>
@@ -111,23 +139,12 @@ __device__ __forceinline__ void sum_few(const FewRing& ring, const RowEntries& o
     sums.add_chunk(columns, factor);
     sums.for_tile([&](int r, int c, float sum) { tile.s[r][0][c] = fmaf(scale, tile.s[r][0][c], sum); });
   } else {
-    auto& factors = memory.factors[warp_index()];
-#pragma unroll
-    for (int k = 0; k < kOwnEntries; ++k) factors[entry_of(lane_index() % 4, k)][RowShare::row()] = factor[k];
-    __syncwarp();
+    RowFactors& factors = memory.factors[warp_index()];
+    put_factors(factor, factors);
     tile.multiply(scale);
-#pragma unroll 5
-    for (int j = 0; j < count; ++j) {
-      float column[1][4];
-      load4<Dtype::bfloat16>(ring.entry(j), FewTile::column_of(0), column[0]);
-      float rows[FewTile::kRows];
-#pragma unroll
-      for (int r = 0; r < FewTile::kRows; r += 4) {
-        const float4 four = *reinterpret_cast<const float4*>(&factors[j][r]);
-        rows[r] = four.x, rows[r + 1] = four.y, rows[r + 2] = four.z, rows[r + 3] = four.w;
-      }
-      tile.add_outer(rows, column);
-    }
+    add_factors(factors, count, tile, [&](int j, float(&column)[4]) {
+      load4<Dtype::bfloat16>(ring.entry(j), FewTile::column_of(0), column);
+    });
   }
 }
 
@@ -148,17 +165,19 @@ inline bool takes_few(const HeadShape& shape, std::int64_t batch, std::int64_t b
          buffer_len <= kFewEntries && batch * shape.heads * shape.rows <= kMostRows && shape.groups <= kMaxGridYZ;
 }
 
-// Launches `kernel`, on a Hopper GPU; false on others. Its arguments' cut is made here.
+// Launches `kernel`, on a Hopper GPU; false on others. Its arguments' cut is made here: blocks of `warps` warps with
+// `rows` rows of a head.
 template <class Arguments>
-bool launch_few(void (*kernel)(Arguments), const HeadShape& shape, cudaStream_t stream, Arguments arguments) {
+bool launch_few(void (*kernel)(Arguments), const HeadShape& shape, cudaStream_t stream, Arguments arguments,
+                int warps = kFewWarps, int rows = kFewRows) {
   if (!is_for_hopper(attributes_of(kernel))) return false;
   HeadCut& cut = arguments.cut;
-  cut.rows_per_block = kFewRows;
-  cut.tiles = shape.rows / kFewRows;
+  cut.rows_per_block = rows;
+  cut.tiles = shape.rows / rows;
   cut.heads_per_group = shape.heads / shape.groups;
   const dim3 blocks(static_cast<unsigned>(cut.heads_per_group * cut.tiles), static_cast<unsigned>(shape.groups),
                     static_cast<unsigned>(arguments.block.batch));
-  launch(kernel, blocks, 32 * kFewWarps, 0, stream, arguments);
+  launch(kernel, blocks, static_cast<unsigned>(32 * warps), 0, stream, arguments);
   return true;
 }
 

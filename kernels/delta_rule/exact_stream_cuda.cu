@@ -86,8 +86,8 @@ struct ExactJob : WithoutRing<StreamExactArguments> {
 
 bool exact_stream(cudaStream_t stream, Family family, const Shape& shape, const Block& block, const Inputs& in,
                   const Parameters& parameters, const State& state, const Output& out) {
-  if (family != Family::gated_delta || block.tokens != 1 || !streams(head_shape(shape), block.batch, kLeastUnits))
-    return false;
+  if (family == Family::kda) return exact_stream_channels(stream, shape, block, in, parameters, state, out);
+  if (block.tokens != 1 || !streams(head_shape(shape), block.batch, kLeastUnits)) return false;
   const StreamExactArguments arguments{
       shape, block, in, parameters, state, out, StreamCut(head_shape(shape), block.batch), reads_fours(in)};
   if (state.storage.dtype == Dtype::float32) {

@@ -255,8 +255,10 @@ __global__ void __launch_bounds__(32 * kFewWarps, 4) few_kernel(const __grid_con
 bool replay_few(cudaStream_t stream, Family family, const Shape& shape, const ReplayForm& form, const Block& block,
                 const Inputs& in, const Parameters& parameters, const State& state, const Ring& ring,
                 const Output& out) {
-  if (family != Family::gated_delta || block.tokens != 1 || form.ring_form != RingForm::deltas ||
-      form.route != Route::output_only ||
+  if (family == Family::kda) {
+    return replay_few_channels(stream, shape, form, block, in, parameters, state, ring, out);
+  }
+  if (block.tokens != 1 || form.ring_form != RingForm::deltas || form.route != Route::output_only ||
       !takes_few(head_shape(shape), block.batch, form.buffer_len, form.ring_dtype)) {
     return false;
   }

@@ -260,8 +260,11 @@ bool is_published(const DeltaArm& arm) {
 // Batches too small for that, at every length of a ring that they are fast for and one more.
 TEST_P(DeltaRuleBits, StepsOfFewRowsEqualBlocks) {
   if (device() == DeviceKind::cpu) GTEST_SKIP() << "the CPU has one way for all batches";
-  for (const auto& [shape, dtype] : std::vector<std::pair<delta_rule::Shape, Dtype>>{
-           {{2, 4, 128, 128}, Dtype::bfloat16}, {{1, 3, 128, 64}, Dtype::float32}, {{2, 2, 128, 96}, Dtype::float16}}) {
+  for (const auto& [shape, dtype] :
+       std::vector<std::pair<delta_rule::Shape, Dtype>>{{{2, 4, 128, 128}, Dtype::bfloat16},
+                                                        {{1, 3, 128, 64}, Dtype::float32},
+                                                        {{2, 2, 128, 96}, Dtype::float16},
+                                                        {{4, 8, 128, 128}, Dtype::bfloat16}}) {
     const DeltaProblem problem = random_delta_problem(family(), shape, 5, 9, dtype, 15);
     const DeltaProblem cycles = random_delta_problem(family(), shape, 1, 40, dtype, 16);  // every position of a ring
     for (const std::int64_t L : {1, 2, 3, 5, 15, 16, 17}) {
