@@ -142,21 +142,22 @@ std::string provenance_section(const Runs& runs, const HtmlOptions& options) {
 }  // namespace
 }  // namespace html
 
-std::string html_report(const std::vector<Run>& given, const HtmlOptions& options) {
-  const std::vector<Run> runs = html::by_checkpoint(given);
-  const std::vector<Finding> all = findings(runs);
+std::string html_report(const std::vector<Run>& runs, const HtmlOptions& options) {
+  const std::vector<Run> ordered = html::by_checkpoint(runs);
+  const std::vector<Finding> all = findings(ordered);
   std::vector<html::PageSection> sections = {
-      {"summary", "Summary", html::summary_section(runs, all)},
-      {"findings", "Findings", html::findings_section(runs, all)},
-      {"compared", "What was compared", html::compared_section(runs)},
-      {"runs", "Side by side", runs.size() > 1 ? html::side_by_side_figures(runs) : ""},
-      {"pareto", "Quality against speed", html::pareto_figures(runs, options.benches)},
-      {"tasks", "Tasks", html::tasks_section(runs)},
-      {"memory", "Memory", html::memory_section(runs, options)},
+      {"summary", "Summary", html::summary_section(ordered, all)},
+      {"findings", "Findings", html::findings_section(ordered, all)},
+      {"compared", "What was compared", html::compared_section(ordered)},
+      {"runs", "Side by side", ordered.size() > 1 ? html::side_by_side_figures(ordered) : ""},
+      {"pareto", "Quality against speed", html::pareto_figures(ordered, options.benches)},
+      {"tasks", "Tasks", html::tasks_section(ordered)},
+      {"memory", "Memory", html::memory_section(ordered, options)},
       {"speed", "Decode speed", html::bench_section(options)}};
-  for (html::PageSection& section : html::run_sections(runs, all)) sections.push_back(std::move(section));
-  sections.push_back({"provenance", "Provenance", html::provenance_section(runs, options)});
-  return html::page({html::title_of(runs), html::contradictions(runs) + html::verdict_line(all, "verdict"), sections});
+  for (html::PageSection& section : html::run_sections(ordered, all)) sections.push_back(std::move(section));
+  sections.push_back({"provenance", "Provenance", html::provenance_section(ordered, options)});
+  return html::page(
+      {html::title_of(ordered), html::contradictions(ordered) + html::verdict_line(all, "verdict"), sections});
 }
 
 void write_html_report(const std::vector<Run>& runs, const HtmlOptions& options, const std::filesystem::path& folder) {
