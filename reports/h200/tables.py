@@ -34,12 +34,13 @@ def runs(suffix=""):
             yield family, load(checkpoint + suffix)
 
 
-def drawn_texts(family):
-    """The largest published set of drawn texts of these layers."""
+def drawn_texts(family, arm):
+    """The largest published set of drawn texts of these layers that has the arm."""
     for suffix in ("-texts", ""):
         for layers, results in runs(suffix):
-            if layers == family and workload(results, "drawn"):
-                return workload(results, "drawn")
+            work = workload(results, "drawn")
+            if layers == family and work and arm in work["deltas"]:
+                return work
     return None
 
 
@@ -105,8 +106,9 @@ def summary():
     """One row an arm of the served runs: what a reader wants first."""
     rows = []
     for family, results in runs():
-        text, drawn = workload(results, "text"), drawn_texts(family)
+        text = workload(results, "text")
         for arm in arms_of(results):
+            drawn = drawn_texts(family, arm)
             rows.append([family, f"`{arm}`",
                          with_interval(text["deltas"][arm]["perplexity_relative"], 100, 3),
                          f"{text['divergence'][arm]['kl_mean']['value']:.1e}",
@@ -214,12 +216,14 @@ def recall():
 def generation():
     rows = []
     for family, results in runs():
-        for name, work in (("greedy", workload(results, "greedy")), ("drawn", drawn_texts(family))):
-            if work is None:
-                continue
+        for name in ("greedy", "drawn"):
             for arm in arms_of(results):
+                work = drawn_texts(family, arm) if name == "drawn" else workload(results, name)
+                if work is None:
+                    continue
                 deltas = work["deltas"][arm]
-                rows.append([family, name, f"`{arm}`", f"{100 * work['divergence'][arm]['identical']['value']:.1f}",
+                texts = f"{work['divergence'][arm]['identical']['n']:,}"
+                rows.append([family, f"{name}, {texts}", f"`{arm}`", f"{100 * work['divergence'][arm]['identical']['value']:.1f}",
                              with_interval(deltas["looped"], 100, 1),
                              with_interval(deltas["looped_to_end"], 100, 1),
                              with_interval(deltas["repeated_3grams"], 100, 2),
