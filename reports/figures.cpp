@@ -98,6 +98,8 @@ std::vector<FigureFiles> figures_of(const Results& results, const Workload& work
   for (const char* depth : {"gold", "propagated", "local"})
     figures.push_back(files_of(state_error_plot(results, workload, depth)));
   for (FigureFiles& heatmap : recall_heatmaps(results, workload)) figures.push_back(std::move(heatmap));
+  if (const std::string run = results.config.is_object() ? results.config.value("name", "") : ""; !run.empty())
+    for (FigureFiles& figure : figures) figure.description += fmt::format(" Run: {}.", run);
   return figures;
 }
 

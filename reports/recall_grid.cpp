@@ -84,7 +84,9 @@ std::string RecallGrid::answers_text() const {
     text += fmt::format("{}{} at {}{}", text.empty() ? "" : ", ", range(answers), count_text(length),
                         text.empty() ? " tokens" : "");
   }
-  return different.size() == 1 ? range(*different.begin()) + " answers a cell" : "answers a cell: " + text;
+  if (different.size() > 1) return "answers a cell: " + text;
+  return range(*different.begin()) +
+         (*different.begin() == std::set<std::int64_t>{1} ? " answer a cell" : " answers a cell");
 }
 
 std::vector<RecallGrid> recall_grids(const Workload& workload) {

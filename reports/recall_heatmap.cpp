@@ -68,7 +68,8 @@ std::string panel_of(const std::string& file, std::size_t index, const std::stri
 FigureFiles heatmap_of(const Results& results, const Workload& workload, const RecallGrid& grid) {
   FigureFiles figure;
   figure.stem = fmt::format("{}-recall-{}", safe_name(workload.name), safe_name(grid.task));
-  figure.title = fmt::format("Recall of {} by length and depth; grey: no signal; {}", grid.task, grid.answers_text());
+  figure.title = fmt::format("Recall of {} by length and depth; grey: no signal; faint: within noise; {}", grid.task,
+                             grid.answers_text());
   figure.description = fmt::format(
       "A map an arm, a column a length of document in tokens and a row a depth at which the answer stands in it: the "
       "accuracy of {} in percent, and what the other arms change in points. Faint: the interval holds zero.",

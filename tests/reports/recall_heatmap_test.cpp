@@ -91,6 +91,9 @@ TEST(RecallGrid, ColoursSayWhatTheAnswersCanBear) {
   }
   EXPECT_EQ(grid.reach(), 10.0) << "one answer of many looks like little";
   EXPECT_EQ(grid.answers_text(), "6,400 answers a cell");
+  for (RecallCell& one : workload.recall)
+    for (auto& [arm, accuracy] : one.accuracy) accuracy.n = 1;
+  EXPECT_EQ(grid.answers_text(), "1 answer a cell");
 }
 
 TEST(RecallHeatmap, AWorkloadWithoutRecallHasNone) {
@@ -119,9 +122,10 @@ TEST(RecallHeatmap, IsDrawnAndLinked) {
   svg << std::ifstream(folder.path() / figures.drawn[0].file).rdbuf();
   for (const char* part : {"exact: accuracy", "replay: delta", "-25.0", "no signal", "4,096"})
     EXPECT_THAT(svg.str(), HasSubstr(part));
-  EXPECT_THAT(svg.str(), HasSubstr("<title id=\"title\">Recall of needle by length and depth; grey: no signal; 8 "
-                                   "answers a cell</title>\n<desc id=\"desc\">A map an arm, "));
+  EXPECT_THAT(svg.str(), HasSubstr("<title id=\"title\">Recall of needle by length and depth; grey: no signal; "
+                                   "faint: within noise; 8 answers a cell</title>\n<desc id=\"desc\">A map an arm, "));
   EXPECT_THAT(svg.str(), HasSubstr("<svg role=\"img\" aria-labelledby=\"title desc\""));
+  EXPECT_THAT(svg.str(), HasSubstr("Faint: the interval holds zero. Run: x.</desc>"));
   for (const char* of_gnuplot : {"Gnuplot", "GNUPLOT", "using 1:2"}) EXPECT_THAT(svg.str(), Not(HasSubstr(of_gnuplot)));
   EXPECT_GT(std::filesystem::file_size(folder.path() / "figures" / "recall_it-recall-needle.pdf"), 1000U);
   const std::string report = markdown_report(results, figures);
