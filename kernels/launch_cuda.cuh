@@ -152,6 +152,15 @@ struct BlockHead {
     state_offset = (first_of_all * shape.rows + first_row) * shape.columns;
   }
 
+  // The row's slot as it is now: after wait_for_earlier_launches(), where this was made before it.
+  template <class Shape>
+  __device__ __forceinline__ void read_slot(const Shape& given_shape, const DecodeBlock& block) {
+    if (block.slots == nullptr) return;
+    const HeadShape shape = head_shape(given_shape);
+    slot = block.slots[row];
+    state_offset = ((static_cast<std::int64_t>(slot) * shape.heads + head) * shape.rows + first_row) * shape.columns;
+  }
+
   // The k-th of the block's heads.
   template <class Shape>
   __device__ __forceinline__ BlockHead at(const Shape& given_shape, int k) const {

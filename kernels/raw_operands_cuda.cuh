@@ -12,6 +12,10 @@ inline bool lies_in_fours(const void* data, std::int64_t stride, Dtype dtype) {
   return reinterpret_cast<std::uintptr_t>(data) % (4 * dtype_size(dtype)) == 0 && stride % 4 == 0;
 }
 
+__device__ __forceinline__ const char* element_at(const void* data, std::int64_t index, Dtype dtype) {
+  return static_cast<const char*>(data) + (index << (dtype == Dtype::float32 ? 2 : 1));
+}
+
 // Elements of a small operand on their way, as they lie in memory: to decode them is to wait for them.
 struct RawElement {
   std::uint32_t bits;
@@ -20,9 +24,11 @@ struct RawElement {
     bits = dtype == Dtype::float32 ? static_cast<const std::uint32_t*>(data)[index]
                                    : static_cast<const std::uint16_t*>(data)[index];
   }
+  // Without branches, which cost more than the conversions.
   __device__ __forceinline__ float decode(Dtype dtype) const {
-    if (dtype == Dtype::float32) return __uint_as_float(bits);
-    return dtype == Dtype::bfloat16 ? decode_bfloat16(bits) : decode_float16(bits);
+    const float wide = __uint_as_float(bits << (dtype == Dtype::bfloat16 ? 16 : 0));
+    const float half = decode_float16(bits);
+    return dtype == Dtype::float16 ? half : wide;
   }
 };
 

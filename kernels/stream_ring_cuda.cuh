@@ -15,8 +15,9 @@ struct RingView {
   std::int64_t groups, heads;
 };
 
-// Layout: columns [L, kTileColumns], of whole chunks; for each head rows [L, head_rows] and 16 bytes between heads, so
-// that lanes of different heads read from different banks; scalars [heads, L].
+// Layout: columns [L, kTileColumns], of whole chunks; for each head rows [L - 1, head_rows], the last entry being the
+// token itself, and 16 bytes between heads, so that lanes of different heads read from different banks; scalars
+// [heads, L]. What is spared makes room for a tile more.
 template <Dtype kRing>
 struct UnitRing {
   static constexpr int kSize = kRing == Dtype::float32 ? 4 : 2;
@@ -28,7 +29,7 @@ struct UnitRing {
   __host__ __device__ __forceinline__ int rows_begin() const {
     return (buffer_len + kChunkEntries - 1) / kChunkEntries * kChunkEntries * kTileColumns * kSize;
   }
-  __host__ __device__ __forceinline__ int head_stride() const { return buffer_len * head_rows * kSize + 16; }
+  __host__ __device__ __forceinline__ int head_stride() const { return (buffer_len - 1) * head_rows * kSize + 16; }
   __host__ __device__ __forceinline__ int scalars_begin() const { return rows_begin() + heads * head_stride(); }
   __host__ __device__ __forceinline__ int scalar_bytes() const {
     return heads * buffer_len * static_cast<int>(sizeof(float));
