@@ -45,12 +45,23 @@ struct FewRing {
   __device__ __forceinline__ const char* entry(int j) const { return columns + min(j, length - 1) * kRowBytes; }
 };
 
-// The slot's cursor, to be loaded after all else: the compiler waits at once for what is the same in all lanes, and
-// may not put off the loads before this.
+// The slot's cursor, to be loaded after all else: the compiler waits at once for what is the same in all lanes.
 __device__ __forceinline__ int load_last(const std::int32_t* cursor) {
   int value;
   asm volatile("ld.global.s32 %0, [%1];" : "=r"(value) : "l"(cursor) : "memory");
   return value;
+}
+
+// Has a launch's arguments in the constant cache before wait_for_earlier_launches(): each line missed after it is
+// waited for. Never traps: it keeps the compiler from leaving the reads out.
+template <class Arguments>
+__device__ __forceinline__ void touch_arguments(const Arguments& a) {
+  unsigned mixed = 0;
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof(Arguments)); i += 64) {
+    mixed ^= *reinterpret_cast<const unsigned*>(reinterpret_cast<const char*>(&a) + i);
+  }
+  if ((mixed == 0x9E3779B9U) & (gridDim.z == 0x7FFFFFFFU)) asm volatile("trap;");
 }
 
 // What was worked out before wait_for_earlier_launches() stays so: the compiler may not work it out again after it.
@@ -75,25 +86,26 @@ __device__ __forceinline__ void prefetch_few(const State& state, const BlockHead
   prefetch(ring.scalars);
 }
 
-// Loads that the compiler may not put off until their value is used, which would be after the cursor is known.
+// Loads that come before load_last() in the PTX. The assembler may still put them behind the branch on the cursor; it
+// leaves ld.volatile where it is, but with that a step of Gated DeltaNet takes 0.1 to 0.3 µs longer.
 __device__ __forceinline__ float load_now(const float* from) {
   float value;
-  asm volatile("ld.volatile.global.f32 %0, [%1];" : "=f"(value) : "l"(from) : "memory");
+  asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(from) : "memory");
   return value;
 }
 __device__ __forceinline__ std::uint16_t load_now(const std::uint16_t* from) {
   std::uint16_t value;
-  asm volatile("ld.volatile.global.u16 %0, [%1];" : "=h"(value) : "l"(from) : "memory");
+  asm volatile("ld.global.u16 %0, [%1];" : "=h"(value) : "l"(from) : "memory");
   return value;
 }
 __device__ __forceinline__ uint2 load_now(const uint2* from) {
   uint2 value;
-  asm volatile("ld.volatile.global.v2.u32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "l"(from) : "memory");
+  asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "l"(from) : "memory");
   return value;
 }
 __device__ __forceinline__ uint4 load_now(const uint4* from) {
   uint4 value;
-  asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
                : "l"(from)
                : "memory");

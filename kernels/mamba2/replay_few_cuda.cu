@@ -254,6 +254,7 @@ __global__ void __launch_bounds__(kThreads, kFewBlocks) few_kernel(const __grid_
   FewPlaces at(a, h, kStateBytes<kState>);
   if (h.slot >= 0 && h.slot < a.state.slots) prefetch_few<kState>(a.state, h, at.ring);
   at.keep();
+  touch_arguments(a);
   wait_for_earlier_launches();
   let_later_launches_begin();
   if (a.block.slots != nullptr) {
