@@ -63,7 +63,7 @@ PerplexityPass::PerplexityPass(const RunContext& context, const WorkloadConfig& 
 
 PerplexityPass::Scores PerplexityPass::make_scores() const {
   const Dtype dtype = context_.model.options().compute_dtype;
-  Scores scores{{names_of(context_.arms), context_.baseline, dtype}, {}};
+  Scores scores{{names_of(context_.arms), context_.baseline, dtype}, {}, 0};
   for (const StoredPair& pair : pairs_)
     scores.pairs.emplace_back(
         std::vector<std::string>{context_.against->arm_name(pair.stored) + ", stored", context_.arms[pair.arm].name},
@@ -103,6 +103,7 @@ Shard PerplexityPass::run(const std::vector<datasets::Window>& windows) {
     const at::Tensor hidden = context_.model.forward(ids.narrow(1, begin, tokens), cache, workload_.mode, &clock);
     score(hidden, windows, begin, scores, shard, clock);
   }
+  finish(scores, shard.tokens);
   for (std::size_t arm = 0; arm < context_.arms.size(); ++arm) shard.tokens.arms.push_back(scores.arms.tokens(arm));
   for (const metrics::DivergenceAccumulator& pair : scores.pairs) {
     shard.tokens.stored.push_back(pair.tokens(0));
@@ -131,41 +132,60 @@ void PerplexityPass::score(const at::Tensor& hidden, const std::vector<datasets:
       context_.keeper->append(kept_, chosen);
     }
     const std::size_t token = first_token + static_cast<std::size_t>(row);
-    try {
-      add(chosen, token, scores, shard.tokens, clock);
-    } catch (const std::runtime_error& error) {
-      const std::int64_t number = shard.tokens.document[token];
-      const datasets::DocumentInfo& document = documents_.at(static_cast<std::size_t>(number));
-      throw std::runtime_error(fmt::format(
-          "workload '{}', document {} ('{}' of source '{}'), predictions from token {} on: {}", workload_.name, number,
-          document.id, document.source, shard.tokens.position[token], error.what()));
-    }
+    at::Tensor logits;
+    at_token(token, shard.tokens, [&] { logits = logits_of(chosen, token, shard.tokens, clock); });
+    finish(scores, shard.tokens);
+    at_token(token, shard.tokens, [&] { this->begin(logits, token, scores, shard.tokens, clock); });
   }
 }
 
-void PerplexityPass::add(const at::Tensor& hidden, std::size_t first_token, Scores& scores, const TokenRecords& tokens,
-                         KernelClock& clock) const {
-  const std::int64_t arms = hidden.size(0), count = hidden.size(1);
+void PerplexityPass::at_token(std::size_t token, const TokenRecords& tokens, const std::function<void()>& f) const {
+  try {
+    f();
+  } catch (const std::runtime_error& error) {
+    const std::int64_t number = tokens.document[token];
+    const datasets::DocumentInfo& document = documents_.at(static_cast<std::size_t>(number));
+    throw std::runtime_error(
+        fmt::format("workload '{}', document {} ('{}' of source '{}'), predictions from token {} on: {}",
+                    workload_.name, number, document.id, document.source, tokens.position[token], error.what()));
+  }
+}
+
+at::Tensor PerplexityPass::logits_of(const at::Tensor& hidden, std::size_t first_token, const TokenRecords& tokens,
+                                     KernelClock& clock) const {
   at::Tensor rows = hidden;
   if (!pairs_.empty()) {
     // In one product with the arms' own: what has not changed then has equal logits, to the bit.
-    const auto places = stored_->find(tokens, first_token, static_cast<std::size_t>(count));
+    const auto places = stored_->find(tokens, first_token, static_cast<std::size_t>(hidden.size(1)));
     rows = at::cat({hidden, stored_->hidden(places).to(hidden.options())});
   }
-  at::Tensor logits;
-  {
-    const KernelClock::Scope scope(&clock, "", "head");
-    logits = context_.model.logits(rows);
-  }
+  const KernelClock::Scope scope(&clock, "", "head");
+  return context_.model.logits(rows);
+}
+
+void PerplexityPass::begin(const at::Tensor& logits, std::size_t first_token, Scores& scores,
+                           const TokenRecords& tokens, KernelClock& clock) const {
   const KernelClock::Scope scope(&clock, "", "metrics");
-  const at::Tensor targets = at::empty({count}, at::kLong);
-  std::copy_n(tokens.target.begin() + static_cast<std::ptrdiff_t>(first_token), count,
+  const auto arms = static_cast<std::int64_t>(context_.arms.size());
+  const at::Tensor targets = at::empty({logits.size(1)}, at::kLong);
+  std::copy_n(tokens.target.begin() + static_cast<std::ptrdiff_t>(first_token), targets.size(0),
               targets.mutable_data_ptr<std::int64_t>());
-  scores.arms.add(logits.narrow(0, 0, arms), targets);
+  std::vector<at::Tensor> own;
+  for (std::int64_t arm = 0; arm < arms; ++arm) own.push_back(logits[arm]);
+  scores.begun = first_token;
+  scores.arms.begin(own, targets);
   for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
     const std::array both = {logits[arms + pairs_[pair].stored], logits[static_cast<std::int64_t>(pairs_[pair].arm)]};
-    scores.pairs[pair].add(both, targets);
+    scores.pairs[pair].begin(both, targets);
   }
+}
+
+void PerplexityPass::finish(Scores& scores, const TokenRecords& tokens) const {
+  if (tokens.size() == 0) return;
+  at_token(scores.begun, tokens, [&] {
+    scores.arms.finish();
+    for (metrics::DivergenceAccumulator& pair : scores.pairs) pair.finish();
+  });
 }
 
 }  // namespace replayeval

@@ -32,14 +32,22 @@ class PerplexityPass {
   struct Scores {
     metrics::DivergenceAccumulator arms;
     std::vector<metrics::DivergenceAccumulator> pairs;  // each of a stored arm and the run's
+    std::size_t begun = 0;                              // the first token of what was begun last
   };
 
   Scores make_scores() const;
   void score(const at::Tensor& hidden, const std::vector<datasets::Window>& windows, std::int64_t begin, Scores& scores,
              Shard& shard, KernelClock& clock);
-  // hidden: [arms, tokens, hidden_size] of the tokens that are recorded from `first_token` on.
-  void add(const at::Tensor& hidden, std::size_t first_token, Scores& scores, const TokenRecords& tokens,
-           KernelClock& clock) const;
+  // hidden: [arms, tokens, hidden_size] of the tokens that are recorded from `first_token` on. Returns the logits of
+  // the arms, then of the stored ones.
+  at::Tensor logits_of(const at::Tensor& hidden, std::size_t first_token, const TokenRecords& tokens,
+                       KernelClock& clock) const;
+  // Scores are waited for when the next ones' logits are on their way: a GPU is never idle for the host's sake.
+  void begin(const at::Tensor& logits, std::size_t first_token, Scores& scores, const TokenRecords& tokens,
+             KernelClock& clock) const;
+  void finish(Scores& scores, const TokenRecords& tokens) const;
+  // f(), whose errors get the place of `token` before them.
+  void at_token(std::size_t token, const TokenRecords& tokens, const std::function<void()>& f) const;
   DecodeCache& cache_for(std::int64_t slots);
   void prefill(const at::Tensor& ids, DecodeCache& cache, KernelClock& clock);
 

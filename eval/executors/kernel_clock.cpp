@@ -86,15 +86,16 @@ struct KernelClock::Impl {
       return;
     }
     pending.push_back({scope.entry, std::move(*scope.begin), record_now()});
-    if (pending.size() >= most_pending) settle();
+    if (pending.size() >= most_pending) settle(most_pending / 2);  // the later half may not have happened yet
   }
 
-  void settle() {
-    for (Pending& interval : pending) {
+  void settle(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      Pending& interval = pending[i];
       interval.end.synchronize();
       entries[interval.entry].seconds += interval.begin.elapsedTime(interval.end) / 1000.0;  // from milliseconds
     }
-    pending.clear();
+    pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(count));
   }
 };
 
@@ -134,7 +135,7 @@ KernelClock::GraphScope::~GraphScope() {
 }
 
 std::vector<KernelSeconds> KernelClock::totals() {
-  impl_->settle();
+  impl_->settle(impl_->pending.size());
   return impl_->entries;
 }
 

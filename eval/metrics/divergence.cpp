@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "eval/metrics/device_divergence.h"
 #include "eval/metrics/row_divergence.h"
@@ -58,15 +59,10 @@ std::vector<std::vector<RowScore>> score_on_cpu(std::span<const at::Tensor> logi
   return score_rows(data, ids, logits[baseline].size(1), baseline, logit_dtype);
 }
 
-// Which logit it was; looked for only once something is wrong.
-[[noreturn]] void refuse_row(const at::Tensor& logits, std::int64_t row, std::int64_t row_seen_so_far,
-                             const std::string& arm) {
-  const at::Tensor values = logits[row].cpu().contiguous();
-  const float* data = values.const_data_ptr<float>();
-  std::int64_t token = 0;
-  while (token + 1 < values.size(0) && std::isfinite(data[token])) ++token;
-  throw std::runtime_error("arm '" + arm + "', row " + std::to_string(row_seen_so_far + row) + ": the logit of token " +
-                           std::to_string(token) + " is " + std::to_string(data[token]) + ", expected a finite number");
+[[noreturn]] void refuse_row(const RowScore& score, std::size_t row, std::int64_t rows_before, const std::string& arm) {
+  throw std::runtime_error("arm '" + arm + "', row " + std::to_string(rows_before + static_cast<std::int64_t>(row)) +
+                           ": the logit of token " + std::to_string(score.flaw) + " is " +
+                           std::to_string(score.flawed_logit) + ", expected a finite number");
 }
 
 void append(const std::vector<RowScore>& scores, TokenDivergence& tokens) {
@@ -89,21 +85,32 @@ DivergenceAccumulator::DivergenceAccumulator(std::vector<std::string> arms, std:
                                 std::to_string(names_.size()) + ", expected one of them");
 }
 
-void DivergenceAccumulator::add(std::span<const at::Tensor> logits, const at::Tensor& targets) {
+void DivergenceAccumulator::begin(std::span<const at::Tensor> logits, const at::Tensor& targets) {
+  finish();
   check_logits(logits, names_);
-  const std::int64_t rows = logits[0].size(0);
-  const at::Tensor ids = checked_targets(targets, rows, logits[0].size(1));
-  const bool on_cpu = logits[0].device().is_cpu();
-  const auto scores = on_cpu ? score_on_cpu(logits, ids, baseline_, logit_dtype_)
-                             : score_on_gpu(logits, ids.to(logits[0].device()), baseline_, logit_dtype_);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const auto row = static_cast<std::size_t>(r);
-    if (!scores[baseline_][row].finite) refuse_row(logits[baseline_], r, rows_, names_[baseline_]);
+  const at::Tensor ids = checked_targets(targets, logits[0].size(0), logits[0].size(1));
+  if (logits[0].device().is_cpu())
+    begun_ = [scores = score_on_cpu(logits, ids, baseline_, logit_dtype_)] { return scores; };
+  else
+    begun_ = score_on_gpu(logits, ids.to(logits[0].device()), baseline_, logit_dtype_);
+}
+
+void DivergenceAccumulator::finish() {
+  if (!begun_) return;
+  const std::vector<std::vector<RowScore>> scores = std::exchange(begun_, nullptr)();
+  const std::size_t rows = scores[baseline_].size();
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (!scores[baseline_][row].finite) refuse_row(scores[baseline_][row], row, rows_, names_[baseline_]);
     for (std::size_t a = 0; a < scores.size(); ++a)
-      if (!scores[a][row].finite) refuse_row(logits[a], r, rows_, names_[a]);
+      if (!scores[a][row].finite) refuse_row(scores[a][row], row, rows_, names_[a]);
   }
   for (std::size_t a = 0; a < scores.size(); ++a) append(scores[a], tokens_[a]);
-  rows_ += rows;
+  rows_ += static_cast<std::int64_t>(rows);
+}
+
+void DivergenceAccumulator::add(std::span<const at::Tensor> logits, const at::Tensor& targets) {
+  begin(logits, targets);
+  finish();
 }
 
 void DivergenceAccumulator::add(const at::Tensor& logits, const at::Tensor& targets) {

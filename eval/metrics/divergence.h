@@ -4,11 +4,13 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "eval/metrics/row_divergence.h"
 #include "eval/metrics/statistics.h"
 #include "kernels/types.h"
 
@@ -43,12 +45,19 @@ class DivergenceAccumulator {
   // logits: float32 [arms, rows, vocab].
   void add(const at::Tensor& logits, const at::Tensor& targets);
 
+  // add() in two parts, for a host that has something else to do while a GPU scores: finish() waits, appends what
+  // begin() was given and throws on a logit that is not finite; without a begin() it does nothing. begin() finishes
+  // what was begun before.
+  void begin(std::span<const at::Tensor> logits, const at::Tensor& targets);
+  void finish();
+
   std::int64_t rows() const { return rows_; }
   const std::vector<std::string>& arms() const { return names_; }
   const TokenDivergence& tokens(std::size_t arm) const { return tokens_.at(arm); }
 
  private:
   std::vector<std::string> names_;
+  std::function<std::vector<std::vector<RowScore>>()> begun_;  // waits for the scores
   std::size_t baseline_ = 0;
   Dtype logit_dtype_ = Dtype::float32;
   std::int64_t rows_ = 0;

@@ -16,6 +16,14 @@ std::size_t first_place_of(const float* logits, std::size_t vocab, double value)
   return static_cast<std::size_t>(std::find(logits, logits + vocab, static_cast<float>(value)) - logits);
 }
 
+RowScore flawed(const float* logits, std::size_t vocab) {
+  RowScore score;
+  const float* const flaw = std::find_if(logits, logits + vocab, [](float logit) { return !std::isfinite(logit); });
+  score.flaw = flaw - logits;
+  score.flawed_logit = *flaw;
+  return score;
+}
+
 // exp(-c) of form (2) must stay finite with room for the sum over a vocabulary.
 constexpr double largest_exponent = 600.0;
 
@@ -45,7 +53,7 @@ RowScore RowScorer::score_alone(const float* logits, std::int64_t target, double
 
 RowScore RowScorer::score_baseline(const float* logits, std::int64_t target) {
   const sweeps::Extremes extremes = sweeps::extremes(logits, vocab_);
-  if (!extremes.finite) return {};
+  if (!extremes.finite) return flawed(logits, vocab_);
   baseline_ = logits;
   min_ = extremes.min;
   max_ = extremes.max;
@@ -59,7 +67,7 @@ RowScore RowScorer::score_baseline(const float* logits, std::int64_t target) {
 
 RowScore RowScorer::score_arm(const float* logits, std::int64_t target) const {
   const sweeps::Extremes extremes = sweeps::extremes(logits, vocab_);
-  if (!extremes.finite) return {};
+  if (!extremes.finite) return flawed(logits, vocab_);
   const double sum = sweeps::sum_of_exponentials(logits, vocab_, extremes.max);
   RowScore score = score_alone(logits, target, extremes.max, extremes.second, sum);
   score.same_top1 = first_place_of(logits, vocab_, extremes.max) == top1_;

@@ -24,7 +24,9 @@ struct RowScore {
   double delta_p = 0.0;   // p(target) - p_baseline(target)
   std::int32_t rank = 0;  // 1 + how many logits exceed the target's
   bool same_top1 = false;
-  bool tie = false;  // the two largest logits differ by at most one spacing of the logits' type
+  bool tie = false;        // the two largest logits differ by at most one spacing of the logits' type
+  std::int64_t flaw = -1;  // of a row that is not finite: its first logit that is not; -1: only the baseline's is not
+  float flawed_logit = 0.0F;
 };
 
 // Below this, form (2) is used.

@@ -19,7 +19,8 @@
 namespace replayeval::metrics {
 namespace {
 
-constexpr int kThreads = 512;
+constexpr int kThreads = 256;
+constexpr int kBlocks = 3;  // at once, with 80 registers a thread
 constexpr int kWarps = kThreads / 32;
 constexpr int kTogether = 4;                 // logits of a thread, side by side
 constexpr double kLargestExponent = 600.0;   // as row_divergence.cpp has it
@@ -115,21 +116,17 @@ struct Row {
   }
 };
 
-// exp(-c) - 1 + c by its series c^2 (1/2! - c/3! + c^2/4! - ...): relative error below 4e-13 up to 2^-6, and up to 1/4.
-__device__ __forceinline__ double short_excess(double c) {
-  const double series = fma(-c, fma(-c, fma(-c, fma(-c, 1.0 / 720.0, 1.0 / 120.0), 1.0 / 24.0), 1.0 / 6.0), 0.5);
-  return c * c * series;
-}
-__device__ __forceinline__ double long_excess(double c) {
-  double series = 1.0 / 3628800.0;
-  series = fma(-c, series, 1.0 / 362880.0);
-  series = fma(-c, series, 1.0 / 40320.0);
-  series = fma(-c, series, 1.0 / 5040.0);
-  series = fma(-c, series, 1.0 / 720.0);
-  series = fma(-c, series, 1.0 / 120.0);
-  series = fma(-c, series, 1.0 / 24.0);
-  series = fma(-c, series, 1.0 / 6.0);
-  series = fma(-c, series, 0.5);
+// 1 / (k + 2)!; in constant memory, which instructions read in passing.
+__constant__ double kSeries[9] = {1.0 / 2.0,    1.0 / 6.0,     1.0 / 24.0,     1.0 / 120.0,    1.0 / 720.0,
+                                  1.0 / 5040.0, 1.0 / 40320.0, 1.0 / 362880.0, 1.0 / 3628800.0};
+
+// exp(-c) - 1 + c by kTerms of its series c^2 (1/2! - c/3! + c^2/4! - ...): 5 have a relative error below 4e-13 up to
+// 2^-6, 9 up to 1/4.
+template <int kTerms>
+__device__ __forceinline__ double excess_by_series(double c) {
+  double series = kSeries[kTerms - 1];
+#pragma unroll
+  for (int k = kTerms - 2; k >= 0; --k) series = fma(-c, series, kSeries[k]);
   return c * c * series;
 }
 
@@ -154,10 +151,10 @@ struct PairSums {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       if (largest <= kShortSeriesEnd) {
-        excess = fma(e[i], short_excess(c[i]), excess);
+        excess = fma(e[i], excess_by_series<5>(c[i]), excess);
       } else {
         const double direct = (other[i] - e[i]) + e[i] * c[i];
-        excess += fabs(c[i]) <= kSeriesEnd ? e[i] * long_excess(c[i]) : direct;
+        excess += fabs(c[i]) <= kSeriesEnd ? e[i] * excess_by_series<9>(c[i]) : direct;
       }
     }
   }
@@ -165,13 +162,28 @@ struct PairSums {
 
 // A row's own facts; `sum`: of exp(logit - reference).
 __device__ void describe(const Extremes& extremes, double at_target, double reference, double sum, RowFacts& out) {
-  out.finite = extremes.taint == 0.0F;
+  out.finite = 1.0;
   out.max = extremes.max;
   out.second = extremes.second;
   out.log_prob = (at_target - reference) - log(sum);
   out.rank = 1.0 + extremes.above;
   out.top1 = extremes.place;
   out.kl = 0.0;
+}
+
+// What is left of a row that has a logit that is not finite: the first of those.
+__device__ __noinline__ void describe_flaw(const Row& row, RowFacts* out) {
+  int place = row.count;
+  for (int i = static_cast<int>(threadIdx.x); i < row.count && place == row.count; i += kThreads)
+    if (!isfinite(row.logits[i])) place = i;
+  place = over_block(
+      place, [](int own, int distance) { return __shfl_xor_sync(kAllLanes, own, distance); },
+      [](int a, int b) { return min(a, b); });
+  if (threadIdx.x != 0 || out == nullptr) return;
+  out->finite = 0.0;
+  out->top1 = place;
+  out->max = row.logits[place];
+  out->kl = 0.0;
 }
 
 // Whether all logits are in bounded_exp()'s range of the reference.
@@ -229,7 +241,7 @@ __device__ double divergence(const PairSums& sums, bool& lost) {
   return fmax(kl, 0.0);
 }
 
-__global__ void __launch_bounds__(kThreads, 2)
+__global__ void __launch_bounds__(kThreads, kBlocks)
     describe_kernel(const float* all, const std::int64_t* targets, std::int64_t vocab, RowFacts* facts) {
   const std::int64_t number = blockIdx.x;
   const Row row(all, number, vocab);
@@ -255,12 +267,13 @@ __global__ void __launch_bounds__(kThreads, 2)
   }
   sum = block_sum(sum);
   extremes = over_block(extremes, from_lane, merged);
+  if (extremes.taint != 0.0F) return describe_flaw(row, facts + number);
   const bool in = in_range(extremes, reference);
   if (!in) sum = careful_sum(row, extremes.max);
   if (threadIdx.x == 0) describe(extremes, at_target, in ? reference : extremes.max, sum, facts[number]);
 }
 
-__global__ void __launch_bounds__(kThreads, 2)
+__global__ void __launch_bounds__(kThreads, kBlocks)
     compare_kernel(const float* baseline, const float* all, const std::int64_t* targets, std::int64_t vocab,
                    RowFacts* baseline_facts, RowFacts* facts) {
   const std::int64_t number = blockIdx.x;
@@ -297,16 +310,19 @@ __global__ void __launch_bounds__(kThreads, 2)
   sums = {block_sum(sums.z), block_sum(sums.w), block_sum(sums.shift), block_sum(sums.excess)};
   of_z = over_block(of_z, from_lane, merged);
   of_w = over_block(of_w, from_lane, merged);
+  RowFacts* const out_z = baseline_facts == nullptr ? nullptr : baseline_facts + number;
+  if (of_w.taint != 0.0F) describe_flaw(w, facts + number);
+  if (of_z.taint != 0.0F) describe_flaw(z, out_z);
   const bool in_z = in_range(of_z, reference_z), in_w = in_range(of_w, reference_w);
   bool careful = !in_z || !in_w;
   double kl = careful ? 0.0 : divergence(sums, careful);
-  if (of_z.taint != 0.0F || of_w.taint != 0.0F) careful = false;  // nothing counts
+  if (of_z.taint != 0.0F || of_w.taint != 0.0F) careful = false;  // it does not count
   if (careful) kl = careful_divergence(z, of_z, w, of_w);
   if (!in_z) sums.z = careful_sum(z, of_z.max);
   if (!in_w) sums.w = careful_sum(w, of_w.max);
   if (threadIdx.x != 0) return;
-  if (baseline_facts != nullptr)
-    describe(of_z, target_z, in_z ? reference_z : of_z.max, sums.z, baseline_facts[number]);
+  if (of_z.taint == 0.0F && out_z != nullptr) describe(of_z, target_z, in_z ? reference_z : of_z.max, sums.z, *out_z);
+  if (of_w.taint != 0.0F) return;
   describe(of_w, target_w, in_w ? reference_w : of_w.max, sums.w, facts[number]);
   facts[number].kl = kl;
 }

@@ -11,7 +11,7 @@ namespace replayeval::metrics {
 
 // What the kernels find out about a row.
 struct RowFacts {
-  double finite = 0.0;                // not 0: all logits are; nothing else counts otherwise
+  double finite = 0.0;                // not 0: all logits are; otherwise only top1 and max count: the first that is not
   double max = 0.0, second = 0.0;     // the largest, the second largest (-infinity: none)
   double log_prob = 0.0, rank = 0.0;  // of the target
   double top1 = 0.0;                  // the largest logit's place, the first of several

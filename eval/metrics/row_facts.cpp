@@ -9,6 +9,10 @@ std::vector<RowScore> scores_of(const RowFacts* facts, const RowFacts* baseline,
     const RowFacts &own = facts[row], &base = baseline[row];
     RowScore& score = scores[static_cast<std::size_t>(row)];
     score.finite = own.finite != 0.0 && base.finite != 0.0;
+    if (own.finite == 0.0) {
+      score.flaw = static_cast<std::int64_t>(own.top1);
+      score.flawed_logit = static_cast<float>(own.max);
+    }
     if (!score.finite) continue;
     score.log_prob = own.log_prob;
     score.kl = own.kl;

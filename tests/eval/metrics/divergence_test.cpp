@@ -102,7 +102,7 @@ class CudaDivergence : public ::testing::Test {
   static std::vector<std::vector<RowScore>> score(const std::vector<at::Tensor>& logits, const at::Tensor& targets) {
     std::vector<at::Tensor> there;
     for (const at::Tensor& arm : logits) there.push_back(arm.to(at::kCUDA));
-    return score_on_gpu(there, targets.to(at::kCUDA), 0, Dtype::float32);
+    return score_on_gpu(there, targets.to(at::kCUDA), 0, Dtype::float32)();
   }
 };
 
@@ -166,7 +166,7 @@ TEST_F(CudaDivergence, GivesBitsThatDoNotDependOnTheOtherRows) {
   }
 }
 
-// The sweep's references come from a row's first 2,048 logits.
+// The sweep's references come from a row's first logits.
 TEST_F(CudaDivergence, AgreesWhereTheRowsFirstLogitsSayLittle) {
   const std::int64_t vocab = 5003;
   at::Tensor logits = three_arms(6, vocab, 1e-2);
@@ -216,7 +216,42 @@ TEST_F(CudaDivergence, ReportsRowsThatAreNotFinite) {
   for (std::size_t row = 0; row < 5; ++row) {
     EXPECT_TRUE(found[0][row].finite);
     EXPECT_EQ(found[1][row].finite, row != 3);
+    EXPECT_EQ(found[1][row].flaw, row == 3 ? 8 : -1);
+    EXPECT_EQ(std::isnan(found[1][row].flawed_logit), row == 3);
   }
+}
+
+TEST_F(CudaDivergence, NamesTheFirstLogitThatIsNotFinite) {
+  at::Tensor logits = three_arms(3, 5003, 0.1);
+  logits[0][1][4001] = logits[0][1][4999] = -INFINITY;
+  logits[2][2][11] = logits[2][2][12] = INFINITY;
+  const auto found = score({logits[0], logits[2]}, targets_for(3, 5003));
+  EXPECT_TRUE(found[0][0].finite && found[1][0].finite && found[0][2].finite);
+  EXPECT_FALSE(found[0][1].finite || found[1][1].finite || found[1][2].finite);
+  EXPECT_EQ(found[0][1].flaw, 4001);
+  EXPECT_EQ(found[0][1].flawed_logit, -INFINITY);
+  EXPECT_EQ(found[1][1].flaw, -1);  // only the baseline's is not
+  EXPECT_EQ(found[1][2].flaw, 11);
+  EXPECT_EQ(found[1][2].flawed_logit, INFINITY);
+}
+
+TEST(DivergenceAccumulator, FinishesWhatWasBegunInOrder) {
+  const at::Tensor logits = three_arms(9, 40, 0.1), targets = targets_for(9, 40);
+  DivergenceAccumulator whole = accumulator(), parts = accumulator();
+  whole.add(logits, targets);
+  parts.finish();  // nothing begun
+  const auto arms = [&](std::int64_t row, std::int64_t rows) {
+    std::vector<at::Tensor> found;
+    for (const std::int64_t arm : {0, 1, 2}) found.push_back(logits[arm].narrow(0, row, rows));
+    return found;
+  };
+  parts.begin(arms(0, 4), targets.narrow(0, 0, 4));
+  EXPECT_EQ(parts.rows(), 0);
+  parts.begin(arms(4, 5), targets.narrow(0, 4, 5));
+  EXPECT_EQ(parts.rows(), 4);
+  parts.finish();
+  EXPECT_EQ(parts.rows(), 9);
+  for (std::size_t arm = 0; arm < 3; ++arm) EXPECT_EQ(whole.tokens(arm).kl, parts.tokens(arm).kl);
 }
 
 TEST(DivergenceAccumulator, NamesArmRowAndTokenOfALogitThatIsNotFinite) {
