@@ -124,6 +124,8 @@ void add_model_bench(CLI::App& command) {
       .add_option("--sequences", arguments->scoring.sequences,
                   "Scored at once (default 0: as many as a workload with `batch: auto` takes)")
       ->needs(scoring);
+  command.add_option("--block", arguments->scoring.block, "Tokens of a sequence and call (default 256)")
+      ->needs(scoring);
   command.add_flag("--json", arguments->json, "Print everything as JSON");
   command.callback([arguments] { bench_models(*arguments); });
 }

@@ -128,7 +128,8 @@ class Bench(unittest.TestCase):
         self.assertLessEqual({"products", "mixers", "attention", "norm", "metrics", "rest"}, set(found["share"]))
         for part, share in found["share"].items():
             self.assertTrue(0 <= share < 1, part)
-        table = self.bench("--teacher-forced", "--tokens", "8")
+        table = self.bench("--teacher-forced", "--tokens", "8", "--block", "3")
+        self.assertIn("blocks of 3: ", table.stdout)
         self.assertIn("tokens/s, each under every arm", table.stdout)
         self.assertRegex(table.stdout, r"[0-9.]+%  products")
 
@@ -151,6 +152,7 @@ class Bench(unittest.TestCase):
             (["--arms", "none"], {}, ("--arms", "config.yaml")),
             (["--teacher-forced", "--tokens", "0"], {}, ("0 tokens to score", "512 positions")),
             (["--teacher-forced", "--tokens", "8", "--sequences=-1"], {}, ("-1 sequences",)),
+            (["--teacher-forced", "--tokens", "8", "--block", "0"], {}, ("block 0", "at least 1")),
             (["--tokens", "8"], {}, ("--tokens", "--teacher-forced")),
         ):
             with self.subTest(more, **options):
