@@ -37,6 +37,7 @@ template <class T, int n>
 struct alignas(sizeof(T) * n < kWidestMove ? sizeof(T) * n : kWidestMove) Pack {
   T at[n];
 };
+constexpr int kPacksHeld = 4;
 template <class T>
 constexpr int kWhole = kWidestMove / sizeof(T);
 
@@ -56,7 +57,7 @@ __device__ __forceinline__ float block_sum(float value) {
 // into registers, those behind are read again.
 template <class In, int n, bool adds>
 struct HeldRow {
-  static constexpr int kHeld = 2;
+  static constexpr int kHeld = kPacksHeld;
   const Pack<In, n>*x, *addend;
   Pack<In, n>* sum;
   Pack<In, n> held[kHeld];
@@ -155,8 +156,9 @@ void with_type(Dtype dtype, const Use& use) {
 
 template <class In, class Out, int n>
 void launch_rms_norm(cudaStream_t stream, const RmsNormRows& norm) {
+  constexpr int at_once = 32 * kPacksHeld;  // packs of a warp
   const auto threads =
-      static_cast<unsigned>(std::clamp<std::int64_t>((norm.width / n + 31) / 32 * 32, 32, kMaxThreads));
+      static_cast<unsigned>(std::clamp<std::int64_t>((norm.width / n + at_once - 1) / at_once * 32, 32, kMaxThreads));
   const auto rows = static_cast<unsigned>(norm.rows);
   if (norm.addend == nullptr) {
     rms_norm_kernel<In, Out, n, false><<<rows, threads, 0, stream>>>(norm);
