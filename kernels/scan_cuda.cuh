@@ -177,29 +177,54 @@ class ScanStage {
   template <class Use>
   __device__ __forceinline__ void take(std::int64_t token, int count, const Use& use) const {
     __pipeline_wait_prior(0);
-    for_tokens(token, count, [&](int t, const char* const(&from)[kTensors], char* const(&raw)[kTensors]) {
-      float values[kTensors][4];
-#pragma unroll
-      for (int i = 0; i < kTensors; ++i) {
-        values[i][0] = values[i][1] = values[i][2] = values[i][3] = 0.0F;
-        if (element() >= tensors_[i].width) continue;
-        if (!fours_) {
-          load4_any(from[i], 0, dtype_, values[i]);
-        } else if (dtype_ == Dtype::float32) {
-          load4<Dtype::float32>(raw[i], 0, values[i]);
-        } else if (dtype_ == Dtype::bfloat16) {
-          load4<Dtype::bfloat16>(raw[i], 0, values[i]);
-        } else {
-          load4<Dtype::float16>(raw[i], 0, values[i]);
-        }
-      }
-      use(t, values);
-    });
+    if (!fours_) return take_any(token, count, use);
+    if (dtype_ == Dtype::float32) return take_copied<Dtype::float32>(count, use);
+    if (dtype_ == Dtype::bfloat16) return take_copied<Dtype::bfloat16>(count, use);
+    take_copied<Dtype::float16>(count, use);
   }
 
   __device__ static __forceinline__ int element() { return static_cast<int>(threadIdx.x) % 32 * 4; }
 
  private:
+  template <Dtype kDtype, class Use>
+  __device__ __forceinline__ void take_copied(int count, const Use& use) const {
+    constexpr int kSize = kDtype == Dtype::float32 ? 4 : 2;
+    const int first = static_cast<int>(threadIdx.x) / 32;
+    const auto warps = static_cast<int>(blockDim.x) / 32;
+    int before[kTensors];  // elements of a token's other operands
+    int width = 0;
+#pragma unroll
+    for (int i = 0; i < kTensors; ++i) {
+      before[i] = width;
+      width += tensors_[i].width;
+    }
+    const char* raw = raw_ + (first * width + element()) * kSize;
+#pragma unroll 1
+    for (int t = first; t < count; t += warps) {
+      float values[kTensors][4];
+#pragma unroll
+      for (int i = 0; i < kTensors; ++i) {
+        values[i][0] = values[i][1] = values[i][2] = values[i][3] = 0.0F;
+        if (element() < tensors_[i].width) load4<kDtype>(raw + before[i] * kSize, 0, values[i]);
+      }
+      use(t, values);
+      raw += warps * width * kSize;
+    }
+  }
+
+  template <class Use>
+  __device__ __forceinline__ void take_any(std::int64_t token, int count, const Use& use) const {
+    for_tokens(token, count, [&](int t, const char* const(&from)[kTensors], char* const(&)[kTensors]) {
+      float values[kTensors][4];
+#pragma unroll
+      for (int i = 0; i < kTensors; ++i) {
+        values[i][0] = values[i][1] = values[i][2] = values[i][3] = 0.0F;
+        if (element() < tensors_[i].width) load4_any(from[i], 0, dtype_, values[i]);
+      }
+      use(t, values);
+    });
+  }
+
   template <class Use>
   __device__ __forceinline__ void for_tokens(std::int64_t token, int count, const Use& use) const {
     const int first = static_cast<int>(threadIdx.x) / 32;

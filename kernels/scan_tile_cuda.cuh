@@ -73,12 +73,25 @@ struct ScanTile {
     }
   }
 
-  // Column c times by[c]; `by` in shared memory.
+  // Columns lie in shared memory with the two of a pair exchanged: registers come from there in quads, and so those
+  // that meet a column of the state are in the other one of the two banks of registers.
+  __device__ static __forceinline__ void load_columns(const float* from, int column, float (&to)[4]) {
+    float swapped[4];
+    load4<Dtype::float32>(from, column, swapped);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) to[i] = swapped[i ^ 1];
+  }
+  __device__ static __forceinline__ void store_columns(float* to, int column, const float (&from)[4]) {
+    const float swapped[4] = {from[1], from[0], from[3], from[2]};
+    store4<Dtype::float32>(to, column, swapped);
+  }
+
+  // Column c times by[c]; `by` in shared memory, as store_columns() leaves it, like all columns below.
   __device__ __forceinline__ void multiply_columns(const float* by) {
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
       float b[4];
-      load4<Dtype::float32>(by, column_of(k), b);
+      load_columns(by, column_of(k), b);
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
 #pragma unroll
@@ -100,7 +113,7 @@ struct ScanTile {
 #pragma unroll
     for (int k = 0; k < kQuads; ++k) {
       float b[4];
-      load4<Dtype::float32>(B, column_of(k), b);
+      load_columns(B, column_of(k), b);
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
 #pragma unroll
@@ -118,14 +131,15 @@ struct ScanTile {
       for (int far = 0; far < 2; ++far) {
         const int k = half + 2 * far;
         float c[4];
-        load4<Dtype::float32>(C, column_of(k), c);
+        load_columns(C, column_of(k), c);
+        float sum[kRows] = {};
 #pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-          float sum = 0.0F;
+        for (int i = 0; i < 4; ++i) {
 #pragma unroll
-          for (int i = 0; i < 4; ++i) sum = fmaf(s[r][k][i], c[i], sum);
-          pair[half][r] = far == 0 ? sum : pair[half][r] + sum;
+          for (int r = 0; r < kRows; ++r) sum[r] = fmaf(c[i], s[r][k][i], sum[r]);
         }
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) pair[half][r] = far == 0 ? sum[r] : pair[half][r] + sum[r];
       }
     }
 #pragma unroll
@@ -152,8 +166,13 @@ struct ScanTile {
   __device__ static __forceinline__ bool regular_factor(float value) {
     return value == 0.0F || fabsf(value) >= 0x1p-50F;
   }
-  __device__ static __forceinline__ bool regular_column(float value) {
-    return value == 0.0F || fabsf(value) >= 0x1p-30F;
+  // Of columns: whether the least of their ranks is, each |value| as bits, one less so that zero is the largest.
+  __device__ static __forceinline__ std::uint32_t column_rank(float value) {
+    return __float_as_uint(fabsf(value)) - 1U;
+  }
+  __device__ static __forceinline__ bool regular_columns(std::uint32_t least) {
+    constexpr std::uint32_t kLeast = 0x30800000U;  // the bits of 2^-30
+    return least >= kLeast - 1U;
   }
 
   // What a store and a load would leave, counted. `shares`: dot() of these values. Of float32 only the counting is
@@ -232,7 +251,7 @@ struct ScanTile {
       const int entry = first_entry + entry_of(lane() % 4, e);
       float2 pair = make_float2(0.0F, 0.0F);
       if (entry < count) pair = *reinterpret_cast<const float2*>(columns + entry * kColumns);
-      of[e] = upper_halves(pair.x, pair.y);
+      of[e] = upper_halves(pair.y, pair.x);  // exchanged: see store_columns()
     }
     const uint4 chunk = lane_columns(of);
 #pragma unroll
@@ -411,7 +430,7 @@ struct ScanTile {
 };
 
 // c_t · b_j for two rows of each, in Tile128's order of sums, by eight lanes side by side: the lanes 2 e and 2 e + 1 of
-// them get that of c's row e / 2 and b's row e % 2. Rows of 128 columns in shared memory.
+// them get that of c's row e / 2 and b's row e % 2. Rows of 128 columns in shared memory as ScanTile has them.
 __device__ __forceinline__ float dot_two_by_two(const float* c, const float* b) {
   constexpr int kColumns = kScanColumns;
   const int column = static_cast<int>(threadIdx.x) % 8 * 4;
@@ -425,8 +444,8 @@ __device__ __forceinline__ float dot_two_by_two(const float* c, const float* b) 
       float rows_b[2][4];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        load4<Dtype::float32>(c, i * kColumns + at, rows_c[i]);
-        load4<Dtype::float32>(b, i * kColumns + at, rows_b[i]);
+        ScanTile::load_columns(c, i * kColumns + at, rows_c[i]);
+        ScanTile::load_columns(b, i * kColumns + at, rows_b[i]);
       }
 #pragma unroll
       for (int e = 0; e < 4; ++e) {

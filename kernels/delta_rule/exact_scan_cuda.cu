@@ -36,10 +36,12 @@ __device__ __forceinline__ void take_chunk(const ExactScanArguments& a, const Sc
                                            const ScanOperands<kChannels>& operands, const ScanGates<kChannels>& gates,
                                            std::int64_t token, int count, ExactScanMemory& memory) {
   operands.take(token, count, a.parameters, [&](int t, const float(&k)[4], const float(&decay)[4]) {
-    bool regular = true;
+    std::uint32_t least = 0xFFFFFFFFU;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) least = min(least, ScanTile::column_rank(k[i]));
+    bool regular = ScanTile::regular_columns(least);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      regular = regular && ScanTile::regular_column(k[i]);
       if (kChannels) regular = regular && ScanTile::regular_decay(decay[i]);
     }
     regular = __all_sync(0xFFFFFFFFU, regular);

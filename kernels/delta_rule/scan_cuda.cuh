@@ -1,4 +1,5 @@
-// What the delta rule's kernels for blocks of tokens share: a chunk of tokens' operands, made ready for the recurrence.
+// What the delta rule's kernels for blocks of tokens share: a chunk of tokens' operands, made ready for the recurrence,
+// columns as ScanTile::store_columns() leaves them.
 #pragma once
 
 #include "kernels/delta_rule/launch_cuda.cuh"
@@ -57,8 +58,8 @@ class ScanOperands {
       float(&own_k)[1][4] = *reinterpret_cast<float(*)[1][4]>(&values[1]);
       normalise_rows(p, dtype_, kScanColumns, own_q, own_k);
       multiply_row(own_q, 1.0F / sqrtf(static_cast<float>(kScanColumns)));
-      store4<Dtype::float32>(q, t * kScanColumns + element, own_q[0]);
-      store4<Dtype::float32>(k, t * kScanColumns + element, own_k[0]);
+      ScanTile::store_columns(q, t * kScanColumns + element, own_q[0]);
+      ScanTile::store_columns(k, t * kScanColumns + element, own_k[0]);
       if (element < rows_) store4<Dtype::float32>(v, t * kMostRows + element, values[2]);
       if constexpr (kChannels) {
         const float rate = expf(p.A_log[head_]);
@@ -67,7 +68,7 @@ class ScanOperands {
           const float bias = p.dt_bias[head_ * kScanColumns + element + i];
           values[3][i] = expf(log_decay_of(values[3][i], bias, rate, p, dtype_));
         }
-        store4<Dtype::float32>(decay, t * kScanColumns + element, values[3]);
+        ScanTile::store_columns(decay, t * kScanColumns + element, values[3]);
       }
       see(t, own_k[0], values[3]);
     });

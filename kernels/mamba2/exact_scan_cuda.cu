@@ -37,11 +37,11 @@ __device__ __forceinline__ void take_chunk(const ExactScanArguments& a, const Sc
                                            ExactScanMemory& memory) {
   operands.take(token, count, 0, [&](int t, const float(&values)[3][4]) {
     if (kState != Dtype::float32) return;
-    bool regular = true;
+    std::uint32_t least = 0xFFFFFFFFU;
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      regular = regular && ScanTile::regular_column(values[0][i]) && ScanTile::regular_column(values[2][i]);
-    regular = __all_sync(0xFFFFFFFFU, regular);
+      least = min(least, min(ScanTile::column_rank(values[0][i]), ScanTile::column_rank(values[2][i])));
+    const bool regular = __all_sync(0xFFFFFFFFU, ScanTile::regular_columns(least));
     if (threadIdx.x % 32 == 0) memory.regular[t] = regular;
   });
   if (!time_steps.has_one(r, count)) return;

@@ -70,9 +70,11 @@ __device__ __forceinline__ void load_entries(const ReplayScanArguments& a, const
   const auto P = static_cast<int>(a.shape.head_dim);
   const std::int64_t head = r.slot * a.shape.num_heads + r.first_head;
   const std::int64_t group = r.slot * a.shape.num_groups + r.group;
-  copy_ring4(
-      a.ring.B, a.form.ring_dtype, entries * kColumns / 4, [&](int i) { return group * L * kColumns + 4 * i; },
-      [&](int i) { return operands.B + 4 * i; });
+  for (int i = 4 * static_cast<int>(threadIdx.x); i < entries * kColumns; i += 4 * static_cast<int>(blockDim.x)) {
+    float B[4];
+    load_ring4(a.ring.B, group * L * kColumns + i, a.form.ring_dtype, B);
+    ScanTile::store_columns(operands.B, i, B);
+  }
   const int row_fours = r.rows / 4;
   copy_ring4(
       a.ring.x, a.form.ring_dtype, entries * row_fours,
@@ -87,15 +89,18 @@ __device__ __forceinline__ void load_entries(const ReplayScanArguments& a, const
 }
 
 // What each entry and S_0 weigh for the window's tokens: scalars_cuda.cuh's ring_weights() for all of them. A lane has
-// a token, a warp every kParts-th entry.
+// a token, kLanes of them together every kParts-th entry.
+template <int kLanes>
 __device__ __forceinline__ void weigh_entries(const ReplayScanArguments& a, const ScanRows& r, const Span& span,
                                               const ReplayWindow& window) {
-  constexpr int kParts = 4;
+  constexpr int kParts = 128 / kLanes;
   const int n = window.capacity;
-  const int token = static_cast<int>(threadIdx.x) % 32;
+  const int token = static_cast<int>(threadIdx.x) % kLanes;
   const bool has_token = token >= span.begin && token < span.end;
-  const auto warps = static_cast<int>(blockDim.x) / 32;
-  for (int i = static_cast<int>(threadIdx.x) / 32; i < r.heads * kParts; i += warps) {
+  const auto together = static_cast<int>(blockDim.x) / kLanes;
+  for (int first_of_warp = static_cast<int>(threadIdx.x) / 32 * (32 / kLanes); first_of_warp < r.heads * kParts;
+       first_of_warp += together) {
+    const int i = first_of_warp + static_cast<int>(threadIdx.x) % 32 / kLanes;  // heads * kParts: of whole warps
     const int head = i / kParts;
     const float rate = decay_rate(a.parameters.A_log[r.first_head + head]);
     float* const weights = window.weights + head * n * n;
@@ -108,7 +113,7 @@ __device__ __forceinline__ void weigh_entries(const ReplayScanArguments& a, cons
 #pragma unroll
       for (int part = 0; part < kParts; ++part) {
         after = after + dt;
-        dt = __shfl_sync(0xFFFFFFFFU, dt, (token + 31) % 32);
+        dt = __shfl_sync(0xFFFFFFFFU, dt, (token + kLanes - 1) % kLanes, kLanes);
         own_after = part == i % kParts ? after : own_after;
         own_dt = part == i % kParts ? dt : own_dt;
       }
@@ -276,7 +281,11 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
     const Span next = span_from(0, done + count);
     operands.fetch(token + count, next.end);
     time_steps.fetch(a.in, r, token + count, next.end);
-    weigh_entries(a, r, span, window);
+    if (window.capacity <= 16) {
+      weigh_entries<16>(a, r, span, window);
+    } else {
+      weigh_entries<32>(a, r, span, window);
+    }
     multiply_entries(span, window, operands);
     multiply_checkpoint(tile, span, operands, sums);
     __syncthreads();

@@ -6,7 +6,7 @@
 
 namespace replayeval::mamba2::cuda {
 
-// x, B and C of a chunk of tokens in shared memory as float32.
+// x, B and C of a chunk of tokens in shared memory as float32, columns as ScanTile::store_columns() leaves them.
 class ScanOperands {
  public:
   float* B;  // [capacity, 128]
@@ -38,8 +38,8 @@ class ScanOperands {
   __device__ __forceinline__ void take(std::int64_t token, int count, int position, const See& see) const {
     const int element = ScanStage<3>::element();
     stage_.take(token, count, [&](int t, const float(&values)[3][4]) {
-      store4<Dtype::float32>(B, (position + t) * kScanColumns + element, values[0]);
-      store4<Dtype::float32>(C, (position + t) * kScanColumns + element, values[1]);
+      ScanTile::store_columns(B, (position + t) * kScanColumns + element, values[0]);
+      ScanTile::store_columns(C, (position + t) * kScanColumns + element, values[1]);
       if (element < rows_) store4<Dtype::float32>(x, (position + t) * kMostRows + element, values[2]);
       see(t, values);
     });
