@@ -16,7 +16,8 @@ struct ExactScanArguments {
   bool reads_fours, writes_fours;
 };
 
-constexpr int kChunkTokens = 16;
+// Tokens between two waits of a block's warps for one another: as many as leave shared memory for kScanBlocks.
+constexpr int chunk_tokens(Dtype inputs) { return inputs == Dtype::float32 ? 16 : 32; }
 constexpr float kLeastRegularStep = 0x1p-20F;  // times a regular column's value: a regular factor
 
 // In shared memory, before the operands.
@@ -24,6 +25,7 @@ struct Scalars {
   float dt, decay;
   bool regular;  // as ScanTile::round() asks
 };
+template <int kChunkTokens>
 struct ExactScanMemory {
   Scalars scalars[kMaxWarps][kChunkTokens];                         // by the block's heads
   bool regular[kChunkTokens];                                       // of x and B
@@ -31,10 +33,10 @@ struct ExactScanMemory {
 };
 
 // The chunk's operands as the tokens' steps take them.
-template <Dtype kState>
+template <Dtype kState, int kChunkTokens>
 __device__ __forceinline__ void take_chunk(const ExactScanArguments& a, const ScanRows& r, const ScanOperands& operands,
                                            const ScanTimeSteps& time_steps, std::int64_t token, int count,
-                                           ExactScanMemory& memory) {
+                                           ExactScanMemory<kChunkTokens>& memory) {
   operands.take(token, count, 0, [&](int t, const float(&values)[3][4]) {
     if (kState != Dtype::float32) return;
     std::uint32_t least = 0xFFFFFFFFU;
@@ -61,8 +63,9 @@ class Rows {
     tile_.template load<kState>(a.state.data, r.state_row(head_shape(a.shape)));
   }
 
-  __device__ __forceinline__ void run(const ScanRows& r, const ScanOperands& operands, const ExactScanMemory& memory,
-                                      float* sums, int count) {
+  template <int kChunkTokens>
+  __device__ __forceinline__ void run(const ScanRows& r, const ScanOperands& operands,
+                                      const ExactScanMemory<kChunkTokens>& memory, float* sums, int count) {
     const Scalars* const scalars = memory.scalars[r.warp_head];
     const float* const x = operands.x + r.warp_row;
 #pragma unroll 1
@@ -110,14 +113,15 @@ class Rows {
   ThreadCounts counts_;
 };
 
-template <Dtype kState>
+template <Dtype kState, int kChunkTokens>
 __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
     exact_scan_kernel(const __grid_constant__ ExactScanArguments a) {
   extern __shared__ __align__(16) char scan_memory[];
-  auto& memory = *reinterpret_cast<ExactScanMemory*>(scan_memory);
+  using Memory = ExactScanMemory<kChunkTokens>;
+  auto& memory = *reinterpret_cast<Memory*>(scan_memory);
   const ScanRows r(head_shape(a.shape), a.block, a.cut);
   if (!r.has_slot(a.state)) return fill_rows(a.block, a.out, r);
-  const ScanOperands operands(scan_memory + sizeof(ExactScanMemory), kChunkTokens, r, a.in, a.reads_fours);
+  const ScanOperands operands(scan_memory + sizeof(Memory), kChunkTokens, r, a.in, a.reads_fours);
   ScanTimeSteps time_steps(kChunkTokens);
   const std::int64_t first_token = r.first_token(a.block);
   const auto tokens = static_cast<int>(a.block.tokens);
@@ -144,13 +148,22 @@ __global__ void __launch_bounds__(32 * kMaxWarps, kScanBlocks)
   rows.store(a, r);
 }
 
+template <Dtype kState, int kChunkTokens>
+void launch_chunks(cudaStream_t stream, const HeadGrid& grid, const ExactScanArguments& arguments) {
+  const std::size_t shared = sizeof(ExactScanMemory<kChunkTokens>) +
+                             ScanOperands::bytes(kChunkTokens, grid.cut.rows_per_block, arguments.in.dtype);
+  allow_shared(exact_scan_kernel<kState, kChunkTokens>, shared);
+  exact_scan_kernel<kState, kChunkTokens><<<grid.blocks, grid.threads, shared, stream>>>(arguments);
+  expect_launched("exact, a block of tokens");
+}
+
 template <Dtype kState>
 void launch_exact(cudaStream_t stream, const HeadGrid& grid, const ExactScanArguments& arguments) {
-  const std::size_t shared =
-      sizeof(ExactScanMemory) + ScanOperands::bytes(kChunkTokens, grid.cut.rows_per_block, arguments.in.dtype);
-  allow_shared(exact_scan_kernel<kState>, shared);
-  exact_scan_kernel<kState><<<grid.blocks, grid.threads, shared, stream>>>(arguments);
-  expect_launched("exact, a block of tokens");
+  if (arguments.in.dtype == Dtype::float32) {
+    launch_chunks<kState, chunk_tokens(Dtype::float32)>(stream, grid, arguments);
+  } else {
+    launch_chunks<kState, chunk_tokens(Dtype::bfloat16)>(stream, grid, arguments);
+  }
 }
 
 }  // namespace
