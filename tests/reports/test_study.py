@@ -54,6 +54,18 @@ class Study(unittest.TestCase):
             self.assertTrue(os.path.exists(os.path.join(CONFIGS, name + ".yaml")), name)
             self.assertTrue(os.path.exists(os.path.join(STUDY, name, "report.md")), name)
 
+    def test_every_figure_says_what_it_shows(self):
+        figures = [os.path.join(folder, name) for folder, _, names in os.walk(STUDY) for name in names
+                   if name.endswith(".svg")]
+        self.assertTrue(figures)
+        for path in figures:
+            with open(path, encoding="utf-8") as file:
+                head = file.read(4000)
+            for part in ('role="img"', '<title id="title">', '<desc id="desc">'):
+                self.assertIn(part, head, path)
+            for part in ("<title>Gnuplot", "Produced by GNUPLOT"):
+                self.assertNotIn(part, head, path)
+
 
 if __name__ == "__main__":
     unittest.main()
