@@ -176,6 +176,8 @@ std::optional<double> ModelBench::speed_ratio(const Row& row) const {
 
 std::variant<KernelBench, ModelBench> bench_from_json(const json& object, const std::string& place) {
   const Place file(object, place);
+  if (object.is_object() && object.contains("part"))
+    throw ResultsError(place + ": /part: times of a part beside the recurrence; reports show the recurrence's alone");
   if (object.is_object() && object.contains("family")) return kernel_bench(file);
   if (object.is_object() && object.contains("model_type")) return model_bench(file);
   throw ResultsError(place + ": expected what `bench kernels` or `bench model` writes with --json");

@@ -90,6 +90,21 @@ void check_perplexity_deltas(const std::map<std::string, Delta>& deltas, const P
   }
 }
 
+// A delta has up to two intervals, `name` and `name_t`, of the same value and units; the first reaches as far as t's.
+void check_twin(const std::map<std::string, Delta>& deltas, const std::string& name, const Delta& delta,
+                const Place& place) {
+  const Delta* twin = find(deltas, name + "_t");
+  if (twin == nullptr) return;
+  (place / "value").expect_close(delta.value, twin->value, "that of " + name + "_t");
+  if (delta.confidence != twin->confidence || delta.units != twin->units)
+    place.fault(fmt::format("confidence and units are not those of {}_t", name));
+  if (delta.method.find("bootstrap and t (") == std::string::npos || !delta.low || !twin->low) return;
+  const double slack = rounding * std::max(std::abs(*twin->low), std::abs(*twin->high));
+  if (*delta.low > *twin->low + slack || *delta.high < *twin->high - slack)
+    place.fault(fmt::format("the interval [{}, {}] does not reach as far as that of {}_t, [{}, {}]", *delta.low,
+                            *delta.high, name, *twin->low, *twin->high));
+}
+
 // `name` of a delta without the "_t" of a second method.
 std::string plain_name(const std::string& name) {
   return name.ends_with("_t") ? name.substr(0, name.size() - 2) : name;
@@ -122,6 +137,7 @@ void check_deltas(const Workload& workload, const std::string& baseline, const P
       const Place here = place / arm / name;
       check_interval(delta, here);
       check_t(delta, here);
+      check_twin(deltas, name, delta, here);
       if (reference != nullptr) check_difference(*own, *reference, name, delta, here);
     }
     if (workload.kind == "perplexity") check_perplexity_deltas(deltas, place / arm);

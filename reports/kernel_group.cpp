@@ -11,13 +11,12 @@ namespace replayeval::reports {
 namespace {
 
 bool one_layer(const KernelBench& a, const KernelBench& b) {
-  return std::tie(a.family, a.device, a.shape) == std::tie(b.family, b.device, b.shape);
+  return std::tie(a.family, a.device, a.shape, a.route, a.flush) ==
+         std::tie(b.family, b.device, b.shape, b.route, b.flush);
 }
 
 bool measure_the_same(const KernelBench& a, const KernelBench& b) {
-  if (std::tie(a.ring, a.ring_form, a.route, a.flush, a.buffer_len) !=
-      std::tie(b.ring, b.ring_form, b.route, b.flush, b.buffer_len))
-    return false;
+  if (std::tie(a.ring, a.ring_form, a.buffer_len) != std::tie(b.ring, b.ring_form, b.buffer_len)) return false;
   return std::any_of(a.rows.begin(), a.rows.end(), [&](const KernelBench::Row& row) {
     return std::any_of(b.rows.begin(), b.rows.end(), [&](const KernelBench::Row& other) {
       return row.batch == other.batch && row.state == other.state;
@@ -75,8 +74,11 @@ std::string ring_name(const KernelBench& bench) { return fmt::format("{} ring of
 std::string heading_of(const KernelGroup& group) {
   std::set<std::int64_t> lengths;
   for (const KernelBench* bench : group.benches) lengths.insert(bench->buffer_len);
-  return fmt::format("Kernels: {}, L = {}, {}; {}", group.first().family, fmt::join(lengths, ", "),
-                     fmt::join(group.rings(), ", "), group.first().device);
+  const KernelBench& first = group.first();
+  const bool usual = first.route == "output_only" && first.flush == "summed";
+  return fmt::format("Kernels: {}, L = {}, {}{}; {}", first.family, fmt::join(lengths, ", "),
+                     fmt::join(group.rings(), ", "), usual ? "" : fmt::format(", {}, {}", first.route, first.flush),
+                     first.device);
 }
 
 }  // namespace replayeval::reports

@@ -19,13 +19,14 @@ struct KernelGroup {
   bool any_mixed() const;
 };
 
-// A group a family, device and shape of layer, in the order of the files. What measures the same once more begins
-// another. They point into `files`.
+// A group a family, device, shape of layer, route and flush, in the order of the files. What measures the same once
+// more begins another. They point into `files`.
 std::vector<KernelGroup> kernel_groups(const std::vector<BenchFile>& files);
 
 // "bfloat16 ring of deltas"
 std::string ring_name(const KernelBench& bench);
-// "Kernels: mamba2, L = 4, 8, 16, float32 ring of inputs; NVIDIA H200"
+// "Kernels: mamba2, L = 4, 8, 16, float32 ring of inputs; NVIDIA H200"; with route and flush where they are not the
+// usual ones.
 std::string heading_of(const KernelGroup& group);
 
 }  // namespace replayeval::reports

@@ -172,9 +172,9 @@ void add_gate_command(CLI::App& app) {
   command
       ->add_option(
           "--policy", options->policy,
-          "The rules: a file like those of configs/gates, which README.md there describes (demo.yaml: of a run in "
-          "float32; served.yaml: in bfloat16; tasks.yaml: tasks and generated texts; release.yaml: since the last "
-          "release)")
+          "The rules: a file like those of configs/gates, which README.md there describes (text.yaml: of any "
+          "run over text; demo.yaml: in float32; served.yaml: in bfloat16; tasks.yaml: tasks and generated texts; "
+          "release.yaml: since the last release)")
       ->check(not_empty("a YAML file"))
       ->required();
   command->add_option("--baseline", options->baseline, "The last release's results, for rules `against: release`")

@@ -194,7 +194,7 @@ void say_that_they_are_apart(const std::vector<reports::NamedResults>& all, cons
   try {
     static_cast<void>(reports::merge_results(all));
   } catch (const reports::ResultsError& difference) {
-    say("replayeval: {}; each run is reported in a folder of its own in {}\n", difference.what(),
+    say("replayeval: note: {}; each run is reported in a folder of its own in {}\n", difference.what(),
         reported.folder.string());
   }
 }

@@ -13,11 +13,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The part of a glob before its first wildcard component: the folder that must be there whatever the glob matches.
+// The part of a glob before its first wildcard component: the folder that must be there whatever the glob matches, "."
+// where it begins with a wildcard.
 fs::path fixed_part(const std::string& pattern) {
   fs::path fixed;
   for (const fs::path& part : fs::path(pattern)) {
-    if (part.string().find_first_of("*?[") != std::string::npos) return fixed;
+    if (part.string().find_first_of("*?[") != std::string::npos) return fixed.empty() ? fs::path(".") : fixed;
     fixed /= part;
   }
   return fixed;

@@ -61,6 +61,12 @@ Estimate start_estimate(const Units& units, const IntervalOptions& options) {
   return estimate;
 }
 
+// Beyond the largest number there is no end to show.
+void drop_if_not_finite(Estimate& estimate) {
+  if (estimate.interval && !(std::isfinite(estimate.interval->low) && std::isfinite(estimate.interval->high)))
+    estimate.interval.reset();
+}
+
 // Few units that are alike say nothing of others. What rounding makes of equal ones is no spread either.
 bool few_and_alike(const Estimate& estimate, double standard_error) {
   constexpr double rounding = 1e-14;
@@ -84,6 +90,7 @@ Estimate t_estimate(const Units& units, const IntervalOptions& options) {
   const boost::math::students_t t(m - 1.0);
   const double half = boost::math::quantile(t, 0.5 + options.confidence / 2.0) * standard_error;
   estimate.interval = Interval{estimate.value - half, estimate.value + half};
+  drop_if_not_finite(estimate);
   if (standard_error > 0.0)
     estimate.p_value = 2.0 * boost::math::cdf(boost::math::complement(t, std::abs(estimate.value) / standard_error));
   else
@@ -146,6 +153,7 @@ Estimate perplexity(std::span<const double> log_prob, std::span<const std::int64
   if (estimate.interval)
     estimate.interval = Interval{std::exp(-estimate.interval->high), std::exp(-estimate.interval->low)};
   estimate.value = std::exp(-estimate.value);
+  drop_if_not_finite(estimate);
   return estimate;
 }
 
@@ -154,6 +162,7 @@ Estimate relative_perplexity_delta(const Estimate& delta) {
   const auto transform = [](double d) { return d == 0.0 ? 0.0 : std::expm1(-d); };  // no negative zero
   result.value = transform(delta.value);
   if (delta.interval) result.interval = Interval{transform(delta.interval->high), transform(delta.interval->low)};
+  drop_if_not_finite(result);
   return result;
 }
 

@@ -313,7 +313,8 @@ void add_kernel_bench(CLI::App& command, Provenance provenance) {
   add_count("--value-heads", options.delta.num_value_heads, "gated_delta and kda");
   add_count("--key-dim", options.delta.key_dim, "gated_delta and kda");
   add_count("--value-dim", options.delta.value_dim, "gated_delta and kda");
-  add_count("--buffer-len", options.buffer_len, "Tokens that the ring holds");
+  command.add_option("--buffer-len", options.buffer_len, "Tokens that the ring holds")
+      ->check(CLI::Range(std::int64_t{1}, static_cast<std::int64_t>(kMaxBufferLen)));
   command.add_option("--repeats", options.repeats, "Timed runs; the median is shown")->check(expect_count, "COUNT");
   auto* by_position = command.add_flag("--by-position", options.by_position,
                                        "Also the time at each ring position; the last one flushes");

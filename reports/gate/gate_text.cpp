@@ -73,8 +73,8 @@ std::string false_alarms(const Outcome& outcome) {
   if (judged == 0) return "";
   return fmt::format(
       "With every true value exactly on its bound, each of {} judgements by interval calls a regression with at most "
-      "half of what its confidence leaves: at most {:.3g} % that any does.\n",
-      judged, 100.0 * std::min(1.0, sum));
+      "half of what its confidence leaves: {:.2g} of them on average at most.\n",
+      judged, sum);
 }
 
 // "all 9 judgements pass", "2 of 6 judgements pass, 4 are inconclusive": of one rule or of all of them.

@@ -44,6 +44,10 @@ def drawn_texts(family, arm):
     return None
 
 
+def texts_of(work, arm):
+    return work["divergence"][arm]["identical"]["n"]
+
+
 def speed(name):
     with open(os.path.join(HERE, "speed", name + ".json"), encoding="utf-8") as file:
         return json.load(file)
@@ -103,17 +107,19 @@ def recall_within_training(results, arm):
 
 
 def summary():
-    """One row an arm of the served runs: what a reader wants first."""
+    """One row an arm of the served runs: what a reader wants first; texts are counted where they are not the most."""
     rows = []
     for family, results in runs():
         text = workload(results, "text")
+        most = max(texts_of(drawn_texts(family, arm), arm) for arm in arms_of(results))
         for arm in arms_of(results):
             drawn = drawn_texts(family, arm)
             rows.append([family, f"`{arm}`",
                          with_interval(text["deltas"][arm]["perplexity_relative"], 100, 3),
                          f"{text['divergence'][arm]['kl_mean']['value']:.1e}",
                          pooled_accuracy(results, arm), recall_within_training(results, arm),
-                         with_interval(drawn["deltas"][arm]["repeated_3grams"], 100, 1),
+                         with_interval(drawn["deltas"][arm]["repeated_3grams"], 100, 1)
+                         + ("" if texts_of(drawn, arm) == most else f" ({texts_of(drawn, arm)} texts)"),
                          worst_state_error(text, arm, "gold")])
     return markdown(["layers", "arm", "ΔPPL %", "mean KL", "Δ accuracy, points", "Δ recall, points",
                      "Δ repeated 3-grams, points", "state error vs gold"], rows)
@@ -222,8 +228,7 @@ def generation():
                 if work is None:
                     continue
                 deltas = work["deltas"][arm]
-                texts = f"{work['divergence'][arm]['identical']['n']:,}"
-                rows.append([family, f"{name}, {texts}", f"`{arm}`", f"{100 * work['divergence'][arm]['identical']['value']:.1f}",
+                rows.append([family, f"{name}, {texts_of(work, arm):,}", f"`{arm}`", f"{100 * work['divergence'][arm]['identical']['value']:.1f}",
                              with_interval(deltas["looped"], 100, 1),
                              with_interval(deltas["looped_to_end"], 100, 1),
                              with_interval(deltas["repeated_3grams"], 100, 2),

@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "reports/figure_files.h"
 #include "reports/generation_table.h"
 #include "reports/numbers.h"
 #include "reports/sections.h"
@@ -111,8 +112,8 @@ void add_section(const Results& results, const Workload& workload, const char* n
     if (table == nullptr || table->empty() || count == most) continue;
     ++count;
     const std::string number = count == 1 ? "" : fmt::format("-{}", count);
-    tables.push_back({fmt::format("{}-{}{}", workload.name, name, number), caption(results, workload, heading),
-                      marked(*table, controls(results))});
+    tables.push_back({fmt::format("{}-{}{}", safe_name(workload.name), name, number),
+                      caption(results, workload, heading), marked(*table, controls(results))});
   }
 }
 
@@ -149,7 +150,7 @@ std::vector<PaperTable> tasks_together(const Results& results) {
 void add_workload(const Results& results, const Workload& workload, std::vector<PaperTable>& tables) {
   const std::set<std::string> control = controls(results);
   const auto add = [&](const char* name, const char* what, const Table& table) {
-    tables.push_back({workload.name + "-" + name, caption(results, workload, what), marked(table, control)});
+    tables.push_back({safe_name(workload.name) + "-" + name, caption(results, workload, what), marked(table, control)});
   };
   if (workload.kind == "perplexity")
     add("quality",

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <functional>
 #include <string>
 
@@ -64,6 +65,22 @@ TEST(Consistency, TheTwoFormsOfAPerplexityDeltaSayTheSame) {
   // Narrowed by hand until a gate lets it through.
   EXPECT_THAT(fault_after([](Results& r) { delta(r, names::perplexity_ratio).high = 0.0131; }),
               HasSubstr("/deltas/replay_bfloat16/perplexity_relative/high: found 0.0131, expected 0.015"));
+}
+
+TEST(Consistency, TheFirstIntervalReachesAsFarAsStudentsT) {
+  const auto narrowed = [](Results& r) {
+    Delta& first = delta(r, names::delta_log_likelihood);
+    const Delta& second = delta(r, names::delta_log_likelihood_t);
+    first.method = "paired studentised bootstrap and t (2000 samples) over 96 documents";
+    first.low = (*second.low + first.value) / 2.0;
+    first.high = *second.high;
+    delta(r, names::perplexity_ratio).high = std::expm1(-*first.low);
+    delta(r, names::perplexity_ratio).low = std::expm1(-*first.high);
+  };
+  EXPECT_THAT(fault_after(narrowed), AllOf(HasSubstr("/deltas/replay_bfloat16/mean_log_likelihood: the interval ["),
+                                           HasSubstr("does not reach as far as that of mean_log_likelihood_t")));
+  EXPECT_THAT(fault_after([](Results& r) { delta(r, names::delta_log_likelihood).confidence = 0.5; }),
+              HasSubstr("confidence and units are not those of mean_log_likelihood_t"));
 }
 
 TEST(Consistency, APValueAndItsIntervalRejectTogether) {

@@ -791,7 +791,7 @@ TEST(GateForms, ExplanationSaysRuleIntervalAndNeed) {
   EXPECT_THAT(text, HasSubstr("  interval: paired bootstrap over 37 documents\n"));
   EXPECT_THAT(text, HasSubstr("  tokens: 24,000; "));
   EXPECT_THAT(text, HasSubstr("each of 4 judgements by interval calls a regression"));
-  EXPECT_THAT(text, HasSubstr("at most 10 % that any does"));
+  EXPECT_THAT(text, HasSubstr("0.1 of them on average at most"));
 }
 
 }  // namespace

@@ -91,5 +91,14 @@ TEST(PaperTables, SayHowMuchWasComparedAndWhetherThereWasAControl) {
   EXPECT_THAT(csv(named(without, quality).table), Not(HasSubstr("(A/A)")));
 }
 
+// A table's name becomes a file's: a workload's must not lead it out of the folder.
+TEST(PaperTables, AreNamedByWhatAFileMayBeCalled) {
+  Results results = gate_results();
+  results.workloads.front().name = "../../evil & <co>";
+  const std::vector<PaperTable> tables = paper_tables(results);
+  ASSERT_FALSE(tables.empty());
+  for (const PaperTable& table : tables) EXPECT_EQ(table.name.find_first_of("./&<> "), std::string::npos) << table.name;
+}
+
 }  // namespace
 }  // namespace replayeval::reports::latex

@@ -103,7 +103,7 @@ class BenchKernels(unittest.TestCase):
 
     def test_refusals(self):
         for more, fragment in ((["--batch=0"], "--batch"), (["--family=mamba3"], "--family"),
-                               (["--buffer-len=65"], "buffer_len"), (["--head-dim=12"], "head_dim")):
+                               (["--buffer-len=65"], "--buffer-len: Value 65 not in range 1 to 64"), (["--head-dim=12"], "head_dim")):
             with self.subTest(more=more):
                 done = self.bench(*more)
                 self.assertEqual(done.returncode, 3, done.stdout + done.stderr)

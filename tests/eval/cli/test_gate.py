@@ -252,6 +252,7 @@ class ReadyFilesTest(unittest.TestCase):
         runs = [("demo", results / "demo.json"), ("tasks", results / "tasks.json"),
                 ("release", results / "demo.json", "--baseline", results / "demo.json"),
                 *(("served", study) for study in STUDIES),
+                ("text", results / "demo.json"), ("text", STUDIES[1]),
                 *(("release", study, "--baseline", study) for study in STUDIES)]
         self.assertEqual({policy.stem for policy in GATES.glob("*.yaml")}, {policy for policy, *_ in runs})
         for policy, result, *options in runs:

@@ -387,6 +387,17 @@ TEST_F(LoadRunConfig, FallsBackOnTheWorkingDirectory) {  // the repository's roo
   EXPECT_EQ(config.workloads[0].sources[0].root, ".");
 }
 
+TEST_F(LoadRunConfig, AGlobMayBeginWithItsWildcardWhereTheConfigIsNamedBare) {
+  const fs::path before = fs::current_path();
+  fs::create_directories(folder.path() / "model");
+  write("a.txt", "a");
+  write("x.yaml", replaced(minimal, "a.txt", "\"*.txt\""));
+  fs::current_path(folder.path());
+  const RunConfig config = load_run_config("x.yaml");
+  fs::current_path(before);
+  EXPECT_EQ(config.workloads[0].sources[0].root, ".");
+}
+
 TEST_F(LoadRunConfig, NamesWhatIsNotThere) {
   const fs::path file = folder.path() / "x.yaml";
   const auto load = [&] { load_run_config(file); };
