@@ -503,4 +503,13 @@ struct WithoutRing {
   __device__ static __forceinline__ void prefetch_ring(const Arguments& /*a*/, const Unit& /*unit*/, int /*slot*/) {}
 };
 
+// A part whose window is whole before a ring is there.
+template <class Operands>
+struct PartWithoutRing : Operands {
+  struct Ready {};
+  template <class Arguments, class Window>
+  __device__ static __forceinline__ void prepare(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
+                                                 const Ready& /*ready*/, const char* /*memory*/, Window& /*window*/) {}
+};
+
 }  // namespace replayeval::cuda

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "reports/numbers.h"
 #include "reports/sections.h"
@@ -64,13 +63,6 @@ std::string shape_text(const KernelBench& bench) {
   return text;
 }
 
-// How a step is taken: as all files say, or each way that there is.
-std::set<std::string> steps_of(const KernelGroup& group) {
-  std::set<std::string> steps;
-  for (const KernelBench* bench : group.benches) steps.insert(fmt::format("{}, {} flush", bench->route, bench->flush));
-  return steps;
-}
-
 // Every file measures the roofline anew.
 std::string read_speed(const KernelGroup& group) {
   double low = HUGE_VAL, high = 0.0;
@@ -111,9 +103,10 @@ Blocks kernel_bench(const KernelGroup& group) {
   for (const KernelBench* bench : group.benches)
     for (const KernelBench::Row& row : bench->rows) table.add_row(kernel_row(*bench, row, several_rings, mixed));
   std::string text = fmt::format(
-      "One decode step of one layer{}, over whole ring cycles, flushes included: {}, {}. L: tokens that the "
+      "One decode step of one layer{}, over whole ring cycles, flushes included: {}, {}, {} flush. L: tokens that the "
       "ring holds. Roofline: plain reads on this device, {}/s.",
-      shape_text(group.first()), fmt::join(group.rings(), ", "), fmt::join(steps_of(group), "; "), read_speed(group));
+      shape_text(group.first()), fmt::join(group.rings(), ", "), group.first().route, group.first().flush,
+      read_speed(group));
   if (mixed)
     text +=
         " Mixed positions: the sequences stand at all positions of their rings, as those of a server do, so that "

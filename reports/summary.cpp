@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "reports/churn_table.h"
 #include "reports/generation_table.h"
@@ -94,6 +95,12 @@ std::string same_top1_percent(const ArmSummary& arm) {
   if (arm.same_top1_error && *arm.same_top1_error > 0.0)
     return rounded(100.0 * *arm.same_top1, 100.0 * *arm.same_top1_error, 6);
   return fmt::format("{:.{}f}", 100.0 * *arm.same_top1, *arm.same_top1 > 0.999 ? 4 : 2);
+}
+
+std::string checkpoint_name(const Results& results) {
+  const std::string path = results.checkpoint.value("path", "?");
+  const std::string name = std::filesystem::path(path).filename().string();
+  return name.empty() ? path : name;
 }
 
 std::string arm_description(const nlohmann::json& arm) {

@@ -31,6 +31,9 @@ std::string same_top1_percent(const ArmSummary& arm);
 
 std::vector<ArmSummary> summarise(const Results& results, const Workload& workload);  // in the order of results.arms
 
+// The checkpoint folder's own name; where it lies, provenance says.
+std::string checkpoint_name(const Results& results);
+
 // "exact, bfloat16 state"; "replay, L = 16, float32 state, bfloat16 ring", followed by what is not the default.
 std::string arm_description(const nlohmann::json& arm);
 

@@ -78,7 +78,11 @@ double sorted_quantile(const std::vector<double>& sorted, double probability) {
 
 Estimate studentised_mean(std::span<const double> values, std::span<const std::int64_t> document,
                           const IntervalOptions& options) {
-  const Estimate student = clustered_t(values, document, options);
+  return reaching_further(clustered_t(values, document, options), values, document, options);
+}
+
+Estimate reaching_further(const Estimate& student, std::span<const double> values,
+                          std::span<const std::int64_t> document, const IntervalOptions& options) {
   if (!student.interval) return student;
   const ResamplingUnits units = resampling_units(document, options);
   const std::vector<Residual> residuals = residuals_of(values, units, student.value);

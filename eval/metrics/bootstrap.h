@@ -26,4 +26,8 @@ double sorted_quantile(const std::vector<double>& sorted, double probability);
 Estimate studentised_mean(std::span<const double> values, std::span<const std::int64_t> document,
                           const IntervalOptions& options);
 
+// The same of what clustered_t has found of these values.
+Estimate reaching_further(const Estimate& student, std::span<const double> values,
+                          std::span<const std::int64_t> document, const IntervalOptions& options);
+
 }  // namespace replayeval::metrics

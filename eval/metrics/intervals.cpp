@@ -100,8 +100,9 @@ Estimate t_estimate(const Units& units, const IntervalOptions& options) {
 
 MeanEstimate both_intervals(std::span<const double> values, std::span<const std::int64_t> document,
                             const IntervalOptions& options, const std::string& prefix) {
-  MeanEstimate estimate{.primary = studentised_mean(values, document, options),
-                        .t = clustered_t(values, document, options)};
+  MeanEstimate estimate;
+  estimate.t = clustered_t(values, document, options);
+  estimate.primary = reaching_further(estimate.t, values, document, options);
   estimate.primary.method.insert(0, prefix);
   estimate.t.method.insert(0, prefix);
   return estimate;

@@ -38,9 +38,8 @@ struct ChannelsExactJob : WithoutRing<ChannelsExactArguments> {
   };
   struct FlushMemory {};
 
-  class ColumnPart : public ChannelOperands {
+  class ColumnPart : public PartWithoutRing<ChannelOperands> {
    public:
-    struct Ready {};
     __device__ __forceinline__ void load(const Arguments& a, const Unit& unit) {
       ChannelOperands::load(a, unit, unit.first_head + min(column_warp(), unit.heads - 1));
     }
@@ -55,19 +54,12 @@ struct ChannelsExactJob : WithoutRing<ChannelsExactArguments> {
       put(token.q, window.q[column_warp()] + unit_column());
       return {};
     }
-    __device__ static __forceinline__ void prepare(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
-                                                   const Ready& /*ready*/, const char* /*memory*/, Window& /*window*/) {
-    }
   };
-  class RowPart : public RowOperandsOf<true> {
+  class RowPart : public PartWithoutRing<RowOperandsOf<true>> {
    public:
-    struct Ready {};
     __device__ __forceinline__ Ready ready(const Arguments& a, Window& window) const {
       this->take(a, window.token);
       return {};
-    }
-    __device__ static __forceinline__ void prepare(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
-                                                   const Ready& /*ready*/, const char* /*memory*/, Window& /*window*/) {
     }
   };
 

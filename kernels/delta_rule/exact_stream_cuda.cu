@@ -33,9 +33,8 @@ struct ExactJob : WithoutRing<StreamExactArguments> {
   };
   struct FlushMemory {};
 
-  class ColumnPart : public ColumnOperands {
+  class ColumnPart : public PartWithoutRing<ColumnOperands> {
    public:
-    struct Ready {};
     __device__ __forceinline__ Ready ready(const Arguments& a, Window& window) const {
       float q[1][4];
       float k[1][4];
@@ -44,19 +43,12 @@ struct ExactJob : WithoutRing<StreamExactArguments> {
       put(k[0], window.k + unit_column());
       return {};
     }
-    __device__ static __forceinline__ void prepare(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
-                                                   const Ready& /*ready*/, const char* /*memory*/, Window& /*window*/) {
-    }
   };
-  class RowPart : public RowOperands {
+  class RowPart : public PartWithoutRing<RowOperands> {
    public:
-    struct Ready {};
     __device__ __forceinline__ Ready ready(const Arguments& a, Window& window) const {
       this->take(a, window.token);
       return {};
-    }
-    __device__ static __forceinline__ void prepare(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
-                                                   const Ready& /*ready*/, const char* /*memory*/, Window& /*window*/) {
     }
   };
 

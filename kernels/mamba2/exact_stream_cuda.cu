@@ -33,31 +33,23 @@ struct ExactJob : WithoutRing<StreamExactArguments> {
   };
   struct FlushMemory {};
 
-  class ColumnPart : public ColumnOperands {
+  class ColumnPart : public PartWithoutRing<ColumnOperands> {
    public:
-    struct Ready {};
     __device__ __forceinline__ Ready ready(const Arguments& a, Window& window) const {
       float B[1][4];
       float C[1][4];
       this->take(a, window.token, B, C);
       return {};
     }
-    __device__ static __forceinline__ void prepare(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
-                                                   const Ready& /*ready*/, const char* /*memory*/, Window& /*window*/) {
-    }
   };
-  class RowPart : public RowOperands {
+  class RowPart : public PartWithoutRing<RowOperands> {
    public:
-    struct Ready {};
     __device__ __forceinline__ Ready ready(const Arguments& a, Window& window) const {
       this->take(a, window.token);
       const float dt = this->dt(a);
       window.dt[lane_head()] = dt;  // by a head's lanes, the same value
       window.decay[lane_head()] = expf(this->rate() * dt);
       return {};
-    }
-    __device__ static __forceinline__ void prepare(const Arguments& /*a*/, const Unit& /*unit*/, const Place& /*place*/,
-                                                   const Ready& /*ready*/, const char* /*memory*/, Window& /*window*/) {
     }
   };
 

@@ -191,12 +191,6 @@ bool random_weights(const Rule& rule, const Results& results) {
          results.checkpoint.is_object() && results.checkpoint.value("weights", "") == "random";
 }
 
-const Workload* workload_of(const Results& results, const std::string& name) {
-  for (const Workload& workload : results.workloads)
-    if (workload.name == name) return &workload;
-  return nullptr;
-}
-
 Measurement measure_one(const Rule& rule, const NamedRun& run, const std::optional<NamedRun>& release,
                         const Workload& workload, const std::string& arm, const std::string& name) {
   Measurement measured;
@@ -274,6 +268,12 @@ void add_uncertainty(const Rule& rule, Measurement& measured) {
 }
 
 }  // namespace
+
+const Workload* workload_of(const Results& results, const std::string& name) {
+  for (const Workload& workload : results.workloads)
+    if (workload.name == name) return &workload;
+  return nullptr;
+}
 
 std::vector<Measurement> measure(const Rule& rule, const NamedRun& run, const std::optional<NamedRun>& release) {
   if (const std::string why = rule.against == Against::release ? why_no_release(run, release) : ""; !why.empty()) {

@@ -34,6 +34,8 @@ struct NamedRun {
   bool is_the_run = false;  // of a release: these are the run's own results, see are_one_run
 };
 
+const Workload* workload_of(const Results& results, const std::string& name);  // null: there is none
+
 // At least one: where nothing is found, one whose `fault` says so.
 std::vector<Measurement> measure(const Rule& rule, const NamedRun& run, const std::optional<NamedRun>& release);
 

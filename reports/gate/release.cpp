@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "reports/metric_names.h"
+#include "reports/summary.h"
 
 namespace replayeval::reports::gate {
 namespace {
@@ -49,22 +50,10 @@ std::string numerics_that_differ(const json& old, const json& now) {
   return fmt::format("{}", fmt::join(differences, ", "));
 }
 
-const Workload* workload_of(const Results& results, const std::string& name) {
-  const auto found = std::find_if(results.workloads.begin(), results.workloads.end(),
-                                  [&](const Workload& workload) { return workload.name == name; });
-  return found == results.workloads.end() ? nullptr : &*found;
-}
-
 template <typename Arms>  // a list of arms, or a JSON array of them
 const json* arm_of(const Arms& arms, const std::string& name) {
   const auto found = std::find_if(arms.begin(), arms.end(), [&](const json& arm) { return arm.at("name") == name; });
   return found == arms.end() ? nullptr : &*found;
-}
-
-std::string checkpoint_name(const Results& results) {
-  const std::string path = results.checkpoint.value("path", "?");
-  const std::string name = std::filesystem::path(path).filename().string();
-  return name.empty() ? path : name;
 }
 
 std::string machine_of(const Results& results) {

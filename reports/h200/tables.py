@@ -8,6 +8,7 @@ tests/reports/test_study.py holds the files to what this prints. Standard librar
 """
 
 import argparse
+import functools
 import json
 import os
 import re
@@ -22,6 +23,7 @@ TRAINED = 8192  # tokens: what both checkpoints were trained on at most
 NOT_RUN = "not run"
 
 
+@functools.cache
 def load(name):
     with open(os.path.join(HERE, name, "results.json"), encoding="utf-8") as file:
         return json.load(file)
@@ -48,6 +50,7 @@ def texts_of(work, arm):
     return work["divergence"][arm]["identical"]["n"]
 
 
+@functools.cache
 def speed(name):
     with open(os.path.join(HERE, "speed", name + ".json"), encoding="utf-8") as file:
         return json.load(file)

@@ -20,6 +20,7 @@
 #include "reports/numbers.h"
 #include "reports/results_io.h"
 #include "reports/sections.h"
+#include "reports/summary.h"
 
 namespace replayeval::reports {
 namespace html {

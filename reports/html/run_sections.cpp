@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "reports/html/blocks.h"
 #include "reports/html/markup.h"
 #include "reports/html/overview.h"
 #include "reports/html/workload_section.h"
+#include "reports/summary.h"
 
 namespace replayeval::reports::html {
 namespace {
@@ -49,12 +49,6 @@ PageSection run_section(const Run& run, std::size_t number, const std::vector<Fi
 }
 
 }  // namespace
-
-std::string checkpoint_name(const Results& results) {
-  const std::string path = results.checkpoint.value("path", "?");
-  const std::string name = std::filesystem::path(path).filename().string();
-  return name.empty() ? path : name;
-}
 
 std::vector<Run> by_checkpoint(std::vector<Run> runs) {
   std::vector<std::string> order;

@@ -14,7 +14,4 @@ std::vector<Run> by_checkpoint(std::vector<Run> runs);
 // Of several runs each is a section in the group of its checkpoint, with a part a workload.
 std::vector<PageSection> run_sections(const std::vector<Run>& runs, const std::vector<Finding>& findings);
 
-// The folder's own name; where it lies, provenance says.
-std::string checkpoint_name(const Results& results);
-
 }  // namespace replayeval::reports::html

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
 #include <set>
 #include <utility>
 #include <variant>
@@ -53,8 +52,7 @@ Table marked(const Table& table, const std::set<std::string>& control) {
 }
 
 std::string caption(const Results& results, const Workload& workload, const std::string& what) {
-  const std::string checkpoint = std::filesystem::path(results.checkpoint.value("path", "?")).filename().string();
-  std::string text = fmt::format("{} Checkpoint {}, workload {}", what, checkpoint, workload.name);
+  std::string text = fmt::format("{} Checkpoint {}, workload {}", what, checkpoint_name(results), workload.name);
   for (const std::string& line : {data_line(workload), mode_line(workload)})
     if (!line.empty()) text += "; " + line;
   const std::set<std::string> control = controls(results);
@@ -139,8 +137,7 @@ std::vector<PaperTable> tasks_together(const Results& results) {
     const std::string caption = fmt::format(
         "All tasks together: {}. Paired differences from the baseline ({}) in percentage points, with intervals. "
         "Checkpoint {}.",
-        task_sizes(results), results.baseline,
-        std::filesystem::path(results.checkpoint.value("path", "?")).filename().string());
+        task_sizes(results), results.baseline, checkpoint_name(results));
     tables.push_back({"tasks", caption, marked(task_families_by_arm(results), controls(results)),
                       marked(*table, controls(results))});
   }
